@@ -1,0 +1,55 @@
+# Everything a person or CI does with the project. `make` alone lists it.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint format golden bench lock clean
+
+help: ## Show what there is to make
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup: $(READY) ## Install the pinned dependencies and cogeval itself into .venv
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo "cogeval needs Python 3.11 to 3.13; $(PYTHON) is `$(PYTHON) --version 2>&1`. Try: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { echo "$(PYTHON) cannot make a virtual environment; on Debian: apt-get install python3-venv" >&2; exit 2; }
+	@echo "installing the pinned dependencies into $(VENV) (about 1 GB, once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: $(READY) ## Play a first ladder: three Cogchemists baselines, 200 seeds, every rotation
+	@$(BIN)/cogeval run +experiment=first_ladder
+
+test: $(READY) ## Pass every test
+	@$(BIN)/python -m pytest -n auto --dist loadfile
+
+lint: $(READY) ## Check style, types and floors
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY) ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+golden: $(READY) ## Write the golden playthroughs anew, after a game's version changed
+	$(BIN)/python -m cogeval.testing.golden --write
+
+bench: $(READY) ## Measure speed and memory, and print the tables (about ten minutes)
+	$(BIN)/python benchmarks/engine_speed.py
+	$(BIN)/python benchmarks/store_speed.py
+	$(BIN)/python benchmarks/rating_speed.py
+	$(BIN)/python benchmarks/sweep_speed.py
+	$(BIN)/python benchmarks/driver_memory.py
+
+lock: $(READY) ## Pin the dependencies anew
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --group dev pyproject.toml -o requirements.lock
+
+clean: ## Remove the virtual environment and caches; runs stay
+	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build

@@ -1,0 +1,39 @@
+"""The agent that takes any legal action with equal probability: the floor of every ladder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cogeval.agents.entry import AgentEntry, make_entry, take
+from cogeval.core.agent import Reply, Request
+from cogeval.core.game import AnyGame, Json, Seat
+from cogeval.core.rng import Stream
+
+_CODE = "1"  # changes when the same stream would give other actions
+
+
+class RandomAgent:
+    """Draws uniformly from the legal actions.
+
+    Args:
+        seat: index of the seat; not looked at.
+        rng: the agent's own stream.
+    """
+
+    __slots__ = ("_rng",)
+
+    def __init__(self, seat: Seat, rng: Stream) -> None:  # noqa: ARG002 - the factory protocol
+        self._rng = rng
+
+    def decide(self, request: Request) -> Reply:
+        """Draws one legal action."""
+        return Reply(request.decision.legal.sample(self._rng))
+
+
+def random_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> AgentEntry:  # noqa: ARG001
+    """Uniform over the legal actions. Parameters: version (a label of yours)."""
+    values = take(name, "random", settings, {"version": (str, _CODE)})
+    version = values.pop("version")
+    return make_entry(
+        name, "random", RandomAgent, code=_CODE, version=version, parameters=values, deterministic=True
+    )

@@ -1,0 +1,80 @@
+"""What an agent is: something that decides for one seat of one episode, from observations only.
+
+Invariant: an agent is born per seat and dies with it; it gets a stream of its own and never the
+episode seed, which would reveal the world. Must not know states, other seats or stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from cogeval.core.clock import ThinkTimer
+from cogeval.core.game import Decision, Seat
+from cogeval.core.rng import Stream
+
+
+class Usage(msgspec.Struct, frozen=True, gc=False):
+    """What one reply consumed."""
+
+    tokens_in: int = 0  # prompt tokens, cached ones included
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    cost_usd: float = 0.0
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """What an agent is asked."""
+
+    observation: Any  # the game's observation type
+    decision: Decision[Any]
+    timer: ThinkTimer  # `with request.timer.queued():` around waits that are not thinking
+    hint: str | None = None  # after an unreadable or illegal reply: what was wrong with it
+    budget_s: float | None = None  # think time allowed; None: unlimited
+
+
+class Reply(msgspec.Struct, frozen=True, gc=False):
+    """What an agent answers: an action of the game, or a reply object for the game to read."""
+
+    action: Any = None  # the game's action type
+    payload: Mapping[str, object] | None = None  # read by `Game.parse_reply` when action is None
+    usage: Usage | None = None
+    queue_s: float = 0.0  # waited before thinking began, beyond what the timer saw
+    think_s: float | None = None  # measured on the host that ran the seat; None: the timer's
+    text: str | None = None  # the reply as it was received
+    model: str | None = None  # as the provider returned it
+    finish_reason: str | None = None
+
+
+class Agent(Protocol):
+    """Decides for one seat of one episode."""
+
+    def decide(self, request: Request) -> Reply | Awaitable[Reply]:
+        """Answers one request; an exception is a fault of the seat."""
+
+
+class AgentFactory(Protocol):
+    """Makes an agent for a seat; bound to its game and parameters by the composition root."""
+
+    def __call__(self, seat: Seat, rng: Stream) -> Agent:
+        """Makes the agent of one seat of one episode."""
+
+
+class Scripted(msgspec.Struct, frozen=True):
+    """A seat that the game's own baseline decides (privileged: it reads the state)."""
+
+    name: str
+
+
+SeatAgent: TypeAlias = AgentFactory | Scripted
+
+
+class Seated(msgspec.Struct, frozen=True):
+    """Who sits in a seat, and what the episode loop must know of them."""
+
+    name: str  # the agent's name in its pool
+    agent: SeatAgent
+    deterministic: bool  # same requests, same replies: timed, never timed out
+    is_model: bool = False  # calls a model: `min_batch_spacing_s` applies

@@ -1,0 +1,320 @@
+"""One seat of one episode: asks its agent, judges the reply, and retries once with a hint.
+
+Invariant: nothing that an agent does, raises or returns leaves this module as an exception; it
+becomes an attempt with a fault. Only think time is charged. Must not know the other seats.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import math
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any
+
+import msgspec
+
+from cogeval.core.agent import Agent, Reply, Request, Scripted, Seated, Usage
+from cogeval.core.clock import Clock, ThinkTimer
+from cogeval.core.game import AnyGame, Decision, Seat
+from cogeval.core.record import ActionCodec, Attempt
+from cogeval.core.rng import Stream
+from cogeval.errors import ActionError
+
+_DETAIL_CHARS = 500  # of a fault's description that are kept
+_RETRIED = ("unreadable", "illegal")  # faults that a hint can help
+_WAKE_S = 0.001  # least wait before a deadline is looked at again: a queued seat keeps its rest of time
+
+
+class Deadlines(msgspec.Struct, frozen=True):
+    """Time limits of an episode, in seconds."""
+
+    decision_s: float = 60.0  # think time of a first attempt
+    retry_s: float = 30.0  # think time of the retry
+    episode_timeout_s: float = 1800.0
+    play_fraction: float = 0.6  # of episode_timeout_s after which the episode is ended between phases
+    min_batch_spacing_s: float = 0.0  # least time between two batches of model calls in one episode
+
+
+class _Verdict(msgspec.Struct, frozen=True, gc=False):
+    """A reply, judged."""
+
+    action: Any
+    fault: str | None
+    detail: str | None
+
+
+def _failure(error: BaseException) -> _Verdict:
+    return _Verdict(None, "exception", _describe(error))
+
+
+def _describe(error: BaseException) -> str:
+    """The error for people; its own words may fail too."""
+    try:
+        return f"{type(error).__name__}: {error}"[:_DETAIL_CHARS]
+    except Exception:  # noqa: BLE001 - an agent's failure costs its own seat only
+        return type(error).__name__
+
+
+def _malformed(reply: Reply) -> str | None:
+    """What is wrong with the fields of a reply that are not its action; None: nothing."""
+    for name, seconds in (
+        ("think_s", 0.0 if reply.think_s is None else reply.think_s),
+        ("queue_s", reply.queue_s),
+    ):
+        if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
+            return f"expected {name} in seconds, got {type(seconds).__name__}"
+    for text in (reply.text, reply.model, reply.finish_reason):
+        if text is not None and not isinstance(text, str):
+            return f"expected text beside the action, got {type(text).__name__}"
+    if reply.usage is not None:
+        try:
+            msgspec.convert(msgspec.to_builtins(reply.usage), Usage)
+        except (TypeError, ValueError) as error:  # msgspec's errors are ValueErrors
+            return f"expected a Usage, got {type(reply.usage).__name__}: {_describe(error)}"
+    return None
+
+
+class SeatPlay:
+    """One seat and its agent.
+
+    Args:
+        game: rules and parameters.
+        seed: the episode's seed; goes to the game's own baselines only.
+        seat: index of the seat.
+        seated: who sits here.
+        rng: the agent's stream.
+        deadlines: time limits.
+        clock: where time comes from.
+        codec: action codec of the game.
+    """
+
+    __slots__ = (
+        "_agent", "_born_dead", "_clock", "_codec", "_deadlines", "_game", "_scripted", "_seat", "_seated",
+        "_seed", "_sync",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        game: AnyGame,
+        seed: int,
+        seat: Seat,
+        seated: Seated,
+        rng: Stream,
+        deadlines: Deadlines,
+        clock: Clock,
+        codec: ActionCodec,
+    ) -> None:
+        self._game = game
+        self._seed = seed
+        self._seat = seat
+        self._seated = seated
+        self._deadlines = deadlines
+        self._clock = clock
+        self._codec = codec
+        self._scripted = seated.agent.name if isinstance(seated.agent, Scripted) else None
+        self._agent: Agent | None = None
+        self._born_dead: _Verdict | None = None
+        self._sync = seated.deterministic
+        if not isinstance(seated.agent, Scripted):
+            try:
+                self._agent = seated.agent(seat, rng)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - an agent's failure costs its own seat only
+                self._born_dead = _failure(error)
+            else:
+                self._sync = seated.deterministic and not inspect.iscoroutinefunction(self._agent.decide)
+
+    @property
+    def is_model(self) -> bool:
+        """True when this seat calls a model."""
+        return self._seated.is_model
+
+    def begin(
+        self, state: Any, decision: Decision[Any], phase: int
+    ) -> list[Attempt] | Coroutine[Any, Any, list[Attempt]]:
+        """Starts a decision.
+
+        Args:
+            state: the state that everybody decides on.
+            decision: this seat's decision.
+            phase: 0-based.
+
+        Returns:
+            The attempts, the last of them accepted unless the seat needs its fallback; or, for a
+            seat that takes time, a coroutine that gives them.
+        """
+        if self._scripted is not None:
+            started = self._clock.now()
+            action = self._game.baseline(self._scripted, state, self._seat, self._seed)
+            think_s = self._clock.now() - started
+            return [
+                Attempt(phase, self._seat, 0, decision.kind, "agent", True, action, None, None, think_s, 0.0)
+            ]
+        if self._born_dead is not None:
+            return [self._attempt(decision, phase, 0, self._born_dead, None, 0.0, 0.0)]
+        if self._sync:
+            return self._decide_now(state, decision, phase)
+        return self._decide(state, decision, phase)
+
+    def _decide_now(
+        self, state: Any, decision: Decision[Any], phase: int
+    ) -> list[Attempt] | Coroutine[Any, Any, list[Attempt]]:
+        """A deterministic plain function: called here, timed, never timed out."""
+        assert self._agent is not None
+        attempts: list[Attempt] = []
+        observation, hint = self._game.observe(state, self._seat), None
+        for number in (0, 1):
+            timer = ThinkTimer(self._clock, None)
+            reply: object = None
+            try:
+                reply = self._agent.decide(Request(observation, decision, timer, hint, None))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - nothing is awaited here: it is the agent's own
+                verdict = _failure(error)
+            else:
+                if not isinstance(reply, Reply) and inspect.isawaitable(reply):
+                    self._sync = False
+                    return self._decide(state, decision, phase, reply)
+                verdict = self._judge(state, reply)
+            attempts.append(
+                self._attempt(decision, phase, number, verdict, reply, timer.think_s, timer.queue_s)
+            )
+            if verdict.fault not in _RETRIED:
+                break
+            hint = verdict.detail
+        return attempts
+
+    async def _decide(
+        self, state: Any, decision: Decision[Any], phase: int, begun: Awaitable[Any] | None = None
+    ) -> list[Attempt]:
+        """An agent that takes time: asked in a task of its own and given up at its deadline."""
+        attempts: list[Attempt] = []
+        observation, hint = self._game.observe(state, self._seat), None
+        for number, limit_s in enumerate((self._deadlines.decision_s, self._deadlines.retry_s)):
+            budget_s = None if self._seated.deterministic else limit_s
+            timer = ThinkTimer(self._clock, budget_s)
+            request = Request(observation, decision, timer, hint, budget_s)
+            reply, verdict = await self._ask(request, begun)
+            think_s, queue_s = timer.think_s, timer.queue_s
+            begun = None
+            if verdict is None:
+                verdict = self._judge(state, reply)
+            attempts.append(self._attempt(decision, phase, number, verdict, reply, think_s, queue_s))
+            if verdict.fault not in _RETRIED:
+                break
+            hint = verdict.detail
+        return attempts
+
+    async def _ask(self, request: Request, begun: Awaitable[Any] | None) -> tuple[object, _Verdict | None]:
+        """Waits for one reply; a verdict is given when there is none to judge."""
+        task = asyncio.ensure_future(self._call(request, begun))
+        try:
+            while not task.done():
+                remaining_s = request.timer.remaining_s()
+                if remaining_s is not None and remaining_s <= 0:
+                    return None, _Verdict(
+                        None, "timeout", f"no reply within {request.budget_s:g} s of thinking"
+                    )
+                # A wait that is not thinking only moves the deadline back, so waking at the earliest
+                # possible one and looking again is exact.
+                await asyncio.wait({task}, timeout=None if remaining_s is None else max(remaining_s, _WAKE_S))
+            if task.cancelled():
+                return None, _failure(asyncio.CancelledError("the agent cancelled itself"))
+            return task.result()
+        finally:
+            task.cancel()  # no-op when done; an agent that ignores it is left behind, not waited for
+
+    async def _call(self, request: Request, begun: Awaitable[Any] | None) -> tuple[object, _Verdict | None]:
+        assert self._agent is not None
+        try:
+            if begun is not None:
+                return await begun, None
+            if inspect.iscoroutinefunction(self._agent.decide):
+                return await self._agent.decide(request), None
+            reply, verdict = await _in_thread(self._agent.decide, request)
+            if verdict is None and not isinstance(reply, Reply) and inspect.isawaitable(reply):
+                reply = await reply
+            return reply, verdict
+        except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - an agent's failure costs its own seat only
+            return None, _failure(error)
+
+    def _judge(self, state: Any, reply: object) -> _Verdict:
+        """Reads a reply as a legal action, or says why it is none."""
+        if not isinstance(reply, Reply):
+            return _Verdict(None, "unreadable", f"expected a Reply, got {type(reply).__name__}")
+        if wrong := _malformed(reply):
+            return _Verdict(None, "unreadable", wrong)
+        try:
+            action = reply.action
+            if action is None:
+                if not isinstance(reply.payload, Mapping):
+                    return _Verdict(
+                        None, "unreadable", "expected an action or a JSON object as the reply, got neither"
+                    )
+                action = self._game.parse_reply(state, self._seat, reply.payload)
+            action, text = self._codec.canonical(action)
+            reason = self._game.why_illegal(state, self._seat, action)
+        except ActionError as error:
+            return _Verdict(None, "unreadable", error.hint[:_DETAIL_CHARS])
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - an ill-typed action may break its reader in any way
+            what = f"expected an action of {self._game.spec.name}, got {type(reply.action).__name__}"
+            return _Verdict(None, "unreadable", f"{what}: {_describe(error)}"[:_DETAIL_CHARS])
+        if reason is not None:
+            return _Verdict(action, "illegal", f"{text} is not legal now: {reason}"[:_DETAIL_CHARS])
+        return _Verdict(action, None, None)
+
+    def _attempt(
+        self,
+        decision: Decision[Any],
+        phase: int,
+        number: int,
+        verdict: _Verdict,
+        reply: object,
+        think_s: float,
+        queue_s: float,
+    ) -> Attempt:
+        if not isinstance(reply, Reply) or (verdict.fault == "unreadable" and _malformed(reply)):
+            reply = _NO_REPLY
+        return Attempt(
+            phase, self._seat, number, decision.kind, "agent", verdict.fault is None, verdict.action,
+            verdict.fault, verdict.detail, think_s if reply.think_s is None else reply.think_s,
+            queue_s + reply.queue_s, reply.usage, reply.text, reply.model, reply.finish_reason,
+        )  # fmt: skip
+
+
+_NO_REPLY = Reply()
+
+
+async def _in_thread(decide: Callable[[Request], object], request: Request) -> tuple[object, _Verdict | None]:
+    """Calls a plain function in a thread of its own.
+
+    A pool would do for good agents, but one hanging agent after another would fill it, and then others
+    wait in their pending decisions. A thread cannot be ended; a daemon does not keep the process.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[tuple[object, _Verdict | None]] = loop.create_future()
+
+    def deliver(outcome: tuple[object, _Verdict | None]) -> None:
+        if not answer.done():
+            answer.set_result(outcome)
+
+    def call() -> None:
+        outcome: tuple[object, _Verdict | None]
+        try:
+            outcome = decide(request), None
+        except BaseException as error:  # noqa: BLE001 - an agent's failure costs its own seat only
+            outcome = None, _failure(error)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(deliver, outcome)
+
+    threading.Thread(target=call, name="cogeval-seat", daemon=True).start()
+    return await answer

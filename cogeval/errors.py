@@ -1,0 +1,77 @@
+"""The exception tree, by blast radius: what stops when one of these is raised.
+
+`SeatError` costs one seat its decision, `EpisodeError` one episode (it is played again elsewhere),
+`RunError` the run. Each is caught in exactly one place: the episode loop, the episode actor and the
+command line. `InputError` is the run error whose cause is the user's input.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "ActionError",
+    "EpisodeError",
+    "InputError",
+    "RunError",
+    "SeatError",
+    "closest_first",
+    "unknown_name",
+]
+
+
+class SeatError(Exception):
+    """One seat's decision failed; the seat's fallback decides, everybody else plays on."""
+
+
+class ActionError(SeatError):
+    """A reply could not be read as an action.
+
+    Args:
+        hint: one sentence for the agent that says what to write instead; it is shown on the retry.
+    """
+
+    def __init__(self, hint: str) -> None:
+        super().__init__(hint)
+        self.hint = hint
+
+
+class EpisodeError(Exception):
+    """One episode failed through no fault of its seats; it is played again, then recorded void."""
+
+
+class RunError(Exception):
+    """The run cannot go on; what is committed stays intact. The command exits with code 1."""
+
+    exit_code = 1
+
+
+class InputError(RunError):
+    """The user's input is wrong; the message quotes it and names the way out. Exit code 2."""
+
+    exit_code = 2
+
+
+def closest_first(name: str, known: Iterable[str]) -> list[str]:
+    """Orders the known names by their likeness to `name`, the closest first, ties by alphabet."""
+    return sorted(
+        known,
+        key=lambda k: (-difflib.SequenceMatcher(None, name.lower(), k.lower()).ratio(), k),
+    )
+
+
+def unknown_name(what: str, name: object, known: Iterable[str]) -> InputError:
+    """Builds the error for a name that is in no table.
+
+    Args:
+        what: the kind of thing, as the user knows it ("game", "pool", "agent").
+        name: what the user wrote.
+        known: every name that would have been accepted.
+
+    Returns:
+        An `InputError` that quotes the name and lists the known ones, the closest first.
+    """
+    names = closest_first(str(name), known)
+    listed = ", ".join(names) if names else "none"
+    return InputError(f"unknown {what} {str(name)!r}; known, closest first: {listed}")

@@ -1,0 +1,66 @@
+"""The table of games: every game that a configuration may name, and its parameters.
+
+Invariant: a game is one package and one line of `GAMES`; nothing heavy is computed on import. Must not
+know agents, runs or configuration files.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from cogeval.core.game import AnyGame, Json
+from cogeval.errors import unknown_name
+from cogeval.games.cogchemists import Cogchemists
+
+__all__ = ["GAMES", "PARAMETERS", "Parameter", "make_game"]
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """One parameter of a game, as `cogeval games` lists it."""
+
+    name: str
+    default: Json
+    doc: str  # one line: what it does and what it may be
+
+
+GAMES: Final[Mapping[str, Callable[..., AnyGame]]] = MappingProxyType({"cogchemists": Cogchemists})
+"""Makes a game by name; keyword arguments are its parameters."""
+
+PARAMETERS: Final[Mapping[str, tuple[Parameter, ...]]] = MappingProxyType(
+    {
+        "cogchemists": (
+            Parameter("rounds", 6, "rounds of one episode, 3..10; a round is a lab and a market phase"),
+            Parameter("talk", True, "whether remarks are heard; false: every remark is empty"),
+            Parameter("artifacts", True, "whether mortar and press can be bought"),
+        ),
+    }
+)
+"""The parameters of every game in `GAMES`, with their defaults."""
+
+
+def make_game(name: str, **parameters: Json) -> AnyGame:
+    """Makes a game from the table.
+
+    Args:
+        name: of the game.
+        parameters: what differs from the game's defaults.
+
+    Returns:
+        The game, its parameters checked.
+
+    Raises:
+        InputError: when the game or a parameter is unknown, or a value out of its range.
+    """
+    if name not in GAMES:
+        raise unknown_name("game", name, GAMES)
+    factory = GAMES[name]
+    known = inspect.signature(factory).parameters
+    for parameter in parameters:
+        if parameter not in known:
+            raise unknown_name(f"parameter of {name}", parameter, known)
+    return factory(**parameters)
