@@ -60,20 +60,35 @@ def _describe(error: BaseException) -> str:
 
 def _malformed(reply: Reply) -> str | None:
     """What is wrong with the fields of a reply that are not its action; None: nothing."""
+    if (
+        reply.usage is None
+        and reply.text is None
+        and reply.model is None
+        and reply.finish_reason is None
+        and reply.think_s is None
+        and type(reply.queue_s) is float
+        and reply.queue_s == 0.0
+    ):
+        return None  # an action alone: what scripted agents say a million times
     for name, seconds in (
         ("think_s", 0.0 if reply.think_s is None else reply.think_s),
         ("queue_s", reply.queue_s),
     ):
         if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
             return f"expected {name} in seconds, got {type(seconds).__name__}"
-    for text in (reply.text, reply.model, reply.finish_reason):
+    texts: tuple[object, ...] = (reply.text, reply.model, reply.finish_reason)
+    for text in texts:
         if text is not None and not isinstance(text, str):
             return f"expected text beside the action, got {type(text).__name__}"
-    if reply.usage is not None:
-        try:
-            msgspec.convert(msgspec.to_builtins(reply.usage), Usage)
-        except (TypeError, ValueError) as error:  # msgspec's errors are ValueErrors
-            return f"expected a Usage, got {type(reply.usage).__name__}: {_describe(error)}"
+    usage: object = reply.usage
+    if usage is None:
+        return None
+    if not isinstance(usage, Usage):
+        return f"expected a Usage, got {type(usage).__name__}"
+    try:
+        msgspec.convert(msgspec.to_builtins(usage), Usage)
+    except (TypeError, ValueError) as error:  # msgspec's errors are ValueErrors
+        return f"expected a Usage, got one with {_describe(error)}"
     return None
 
 
@@ -170,20 +185,20 @@ class SeatPlay:
         for number in (0, 1):
             timer = ThinkTimer(self._clock, None)
             reply: object = None
+            verdict = None
             try:
                 reply = self._agent.decide(Request(observation, decision, timer, hint, None))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - nothing is awaited here: it is the agent's own
                 verdict = _failure(error)
-            else:
+            queue_s, think_s = timer.queue_s, timer.think_s
+            if verdict is None:
                 if not isinstance(reply, Reply) and inspect.isawaitable(reply):
                     self._sync = False
                     return self._decide(state, decision, phase, reply)
                 verdict = self._judge(state, reply)
-            attempts.append(
-                self._attempt(decision, phase, number, verdict, reply, timer.think_s, timer.queue_s)
-            )
+            attempts.append(self._attempt(decision, phase, number, verdict, reply, think_s, queue_s))
             if verdict.fault not in _RETRIED:
                 break
             hint = verdict.detail

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cogeval.core.rng import NimStream, Stream, block_seed, stream
-
 
 # seed -> first three outputs of the generator that the hosted games use
 NIM_OUTPUTS = {

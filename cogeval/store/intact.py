@@ -1,0 +1,138 @@
+"""One committed shard at a time: whole, or named as damaged.
+
+Invariant: no row comes out of a file whose size, checksum or format is not what its record says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cogeval.store.columns import bool_column, to_numpy
+from cogeval.store.run import RunDir
+from cogeval.store.schema import SCHEMAS
+from cogeval.store.shards import DamagedShard, FileSeal, ShardRecord, file_name, from_ranges
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shard:
+    """The tables of one intact shard, every row of them."""
+
+    record: ShardRecord
+    tables: dict[str, Any]  # pyarrow.Table by name
+
+    def accepted(self, table: str) -> Any:
+        """The rows that count, as a pyarrow table."""
+        rows = self.tables[table]
+        if not self.record.superseded:
+            return rows
+        return rows.filter(bool_column(np.isin(to_numpy(rows["index"]), from_ranges(self.record.accepted))))
+
+
+def iter_shards(
+    run: RunDir,
+    tables: Mapping[str, Sequence[str]],
+    *,
+    shards: Collection[str] | None = None,
+    verify: bool = True,
+) -> Iterator[Shard | DamagedShard]:
+    """Gives the committed shards one by one, so that a run larger than memory can be read.
+
+    Args:
+        run: the run.
+        tables: the columns to read of each table; ``index`` comes with them in any case.
+        shards: shard ids; None: all.
+        verify: compare every file with its checksum.
+    """
+    records, damaged = run.scan()
+    yield from (d for d in damaged if shards is None or d.shard_id in shards)
+    for record in records:
+        if shards is None or record.shard_id in shards:
+            yield read_shard(run, record, tables, verify=verify)
+
+
+def read_shard(
+    run: RunDir, record: ShardRecord, tables: Mapping[str, Sequence[str]], *, verify: bool = True
+) -> Shard | DamagedShard:
+    """Reads some tables of a committed shard.
+
+    Args:
+        run: the run.
+        record: the shard's record.
+        tables: the columns to read of each table; ``index`` comes with them in any case.
+        verify: compare every file with its checksum.
+    """
+    rows = {}
+    for table, names in tables.items():
+        seal, path = record.files[table], run.shards_path / file_name(record.shard_id, table)
+        found = _checked_bytes(path, seal, verify)
+        if isinstance(found, bytes):
+            found = _parse(found, table, names, seal.rows)
+        if isinstance(found, str):
+            return DamagedShard(record.shard_id, path.name, found, record.num_accepted)
+        rows[table] = found
+    return Shard(record, rows)
+
+
+def find_damage(run: RunDir, record: ShardRecord, *, verify: bool = True) -> DamagedShard | None:
+    """What is wrong with a shard's files; None: nothing.
+
+    Args:
+        run: the run.
+        record: the shard's record.
+        verify: compare every file with its checksum, not only with its size.
+    """
+    for table, seal in record.files.items():
+        path = run.shards_path / file_name(record.shard_id, table)
+        found = _checked_bytes(path, seal, verify) if verify else _size_problem(path, seal)
+        if isinstance(found, str):
+            return DamagedShard(record.shard_id, path.name, found, record.num_accepted)
+    return None
+
+
+def _checked_bytes(path: Path, seal: FileSeal, verify: bool) -> bytes | str:
+    """A file's content, or what is wrong with it.
+
+    It is read, not mapped: what was checked is what gets parsed, and a disk that fails later raises
+    an error here instead of killing the process.
+    """
+    problem = _size_problem(path, seal)
+    if problem is not None:
+        return problem
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    if verify and hashlib.sha256(data).hexdigest() != seal.sha256:
+        return "does not match its checksum"
+    return data
+
+
+def _size_problem(path: Path, seal: FileSeal) -> str | None:
+    try:
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"
+    return None if size == seal.size else f"has {size:,} bytes where {seal.size:,} were written"
+
+
+def _parse(data: bytes, table: str, names: Sequence[str], num_rows: int) -> Any:
+    """The table, or what is wrong with it."""
+    schema = SCHEMAS[table]
+    wanted = [schema.get_field_index(name) for name in schema.names if name in {"index", *names}]
+    try:
+        options = pa.ipc.IpcReadOptions(included_fields=wanted)
+        rows = pa.ipc.open_file(pa.BufferReader(data), options=options).read_all()
+    except (pa.ArrowException, OSError) as error:
+        return f"cannot be read as Arrow ({str(error).splitlines()[0]})"
+    if rows.num_rows != num_rows:
+        return f"has {rows.num_rows} rows where {num_rows} were written"
+    return rows

@@ -1,0 +1,278 @@
+"""Reading a run: its tables, what is recorded, what ratings and replays need.
+
+Invariant: only accepted rows of undamaged shards come out; a damaged shard is left out and named,
+never fatal. Every file is compared with its checksum before a row of it is believed. That no two
+records accept the same episode is the driver's doing, and `checks` looks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cogeval.core.game import Json
+from cogeval.errors import InputError, unknown_name
+from cogeval.store.columns import to_codes, to_numpy
+from cogeval.store.intact import Shard, find_damage, iter_shards
+from cogeval.store.run import RunDir
+from cogeval.store.schema import SCHEMAS
+from cogeval.store.shards import DamagedShard, Indexes, from_ranges, in_ranges
+from cogeval.store.text import read_text
+
+ALL_TABLES = ("episodes", "seats", "decisions")
+
+_JOURNAL = {
+    "decisions": ("index", "phase", "seat", "accepted", "action"),
+    "seats": ("index", "seat", "agent"),
+    "episodes": (
+        "index",
+        "episode_id",
+        "block",
+        "seed",
+        "replicate",
+        "reason",
+        "phases",
+        "stopped",
+        "digest",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunTables:
+    """Tables of a run; one that was not asked for has no rows and no columns."""
+
+    episodes: Any  # pyarrow.Table
+    seats: Any  # pyarrow.Table
+    decisions: Any  # pyarrow.Table
+    damaged: tuple[DamagedShard, ...]  # left out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatingArrays:
+    """Episodes as arrays, one row per episode in the order of the schedule, one column per seat."""
+
+    agents: NDArray[np.int32]  # [num_episodes, num_seats], index into names; -1: no such seat
+    ranks: NDArray[np.int8]  # [num_episodes, num_seats], 0 is best
+    scores: NDArray[np.float64]  # [num_episodes, num_seats]
+    blocks: NDArray[np.int64]  # [num_episodes], dense: 0 .. num_blocks - 1
+    seat_scored: NDArray[np.bool_]  # [num_episodes, num_seats], False for forfeits and empty seats
+    names: tuple[str, ...]  # agents' names in alphabetical order
+    block_ids: NDArray[np.int32]  # [num_blocks], the schedule's number of each dense block
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """One recorded episode: what it takes to play it again and to compare. Treat it as read-only."""
+
+    index: int
+    episode_id: str  # 32 hexadecimal digits
+    block: int
+    seed: int
+    replicate: int
+    agents: tuple[str, ...]  # names, per seat
+    actions: tuple[dict[int, Json], ...]  # per phase: seat -> the action that was played, as wire JSON
+    reason: str
+    stopped: bool  # the episode clock ended it after the last phase
+    digest: str  # 64 hexadecimal digits
+
+
+def read_tables(
+    run: RunDir,
+    tables: Sequence[str] = ALL_TABLES,
+    columns: Collection[str] | None = None,
+    *,
+    shards: Collection[str] | None = None,
+    verify: bool = True,
+) -> RunTables:
+    """Reads the recorded episodes of a run.
+
+    Args:
+        run: the run.
+        tables: which tables.
+        columns: names to keep, in the tables that have them; None: all.
+        shards: shard ids to read; None: all that are committed.
+        verify: compare every file with its checksum; size and format are looked at in any case.
+
+    Returns:
+        The tables, in the order of shard ids, and the damaged shards that were left out.
+
+    Raises:
+        InputError: there is no such table or column.
+    """
+    keep = {table: _columns_of(table, columns) for table in tables}
+    parts: dict[str, list[Any]] = {t: [pa.Table.from_batches([], SCHEMAS[t]).select(keep[t])] for t in keep}
+    damaged = []
+    for shard in iter_shards(run, keep, shards=shards, verify=verify):
+        if isinstance(shard, DamagedShard):
+            damaged.append(shard)
+            continue
+        for table, names in keep.items():
+            parts[table].append(shard.accepted(table).select(names))
+    whole = {t: pa.concat_tables(rows).unify_dictionaries() for t, rows in parts.items()}
+    nothing = pa.Table.from_batches([], pa.schema([]))
+    episodes, seats, decisions = (whole.get(table, nothing) for table in ALL_TABLES)
+    return RunTables(episodes, seats, decisions, tuple(damaged))
+
+
+def recorded_indexes(run: RunDir, *, verify: bool = True) -> tuple[Indexes, tuple[DamagedShard, ...]]:
+    """What need not be played any more.
+
+    Args:
+        run: the run.
+        verify: compare every file with its checksum.
+
+    Returns:
+        Schedule indexes recorded in intact shards (int64, ascending), and the damaged shards, whose
+        episodes are not among them.
+    """
+    records, damaged = run.scan()
+    kept = []
+    for record in records:
+        problem = find_damage(run, record, verify=verify)
+        if problem is None:
+            kept.append(from_ranges(record.accepted))
+        else:
+            damaged.append(problem)
+    indexes = np.unique(np.concatenate(kept)) if kept else np.empty(0, np.int64)
+    return indexes, tuple(damaged)
+
+
+def superseded_spend(run: RunDir) -> dict[str, float]:
+    """What second copies of episodes cost: ``num_episodes``, ``cost_usd`` and the three tokens."""
+    sums = ("cost_usd", "tokens_in", "tokens_out", "tokens_cached")
+    spend = dict.fromkeys(("num_episodes", *sums), 0.0)
+    copies = [record.shard_id for record in run.records() if record.superseded]
+    for shard in iter_shards(run, {"seats": sums}, shards=copies):
+        if isinstance(shard, Shard):
+            seats = shard.tables["seats"]
+            gone = from_ranges(shard.record.superseded)
+            mine = np.isin(to_numpy(seats["index"]), gone)
+            spend["num_episodes"] += gone.size
+            for column in sums:
+                spend[column] += float(to_numpy(seats[column])[mine].sum())
+    return spend
+
+
+def rating_arrays(tables: RunTables) -> RatingArrays:
+    """Turns the seats table into what ratings read; see `ratings.table.Table` for the fields.
+
+    Args:
+        tables: with ``seats`` and its columns index, block, seat, agent, rank, score and forfeited.
+    """
+    seats = tables.seats
+    index, seat = to_numpy(seats["index"]), to_numpy(seats["seat"])
+    _, first, row = np.unique(index, return_index=True, return_inverse=True)
+    shape = (first.size, int(seat.max()) + 1 if seat.size else 0)
+
+    def grid(values: NDArray[Any], empty: object) -> Any:
+        out = np.full(shape, empty, values.dtype)
+        out[row, seat] = values
+        return out
+
+    codes, names = _sorted_names(seats["agent"])
+    block_ids, blocks = np.unique(to_numpy(seats["block"])[first], return_inverse=True)
+    return RatingArrays(
+        grid(codes, -1),
+        grid(to_numpy(seats["rank"]), 0),
+        grid(to_numpy(seats["score"]), 0.0),
+        blocks,
+        grid(~to_numpy(seats["forfeited"]), False),
+        names,
+        block_ids,
+    )
+
+
+def iter_journals(run: RunDir, *, verify: bool = True) -> Iterator[Journal]:
+    """Gives every recorded episode for replay, shard by shard; damaged shards are left out.
+
+    Args:
+        run: the run.
+        verify: compare every file with its checksum.
+    """
+    for shard in iter_shards(run, _JOURNAL, verify=verify):
+        if isinstance(shard, Shard):
+            yield from _journals(shard)
+
+
+def episode_journal(run: RunDir, index: int) -> Journal:
+    """Gives one recorded episode for replay.
+
+    Args:
+        run: the run.
+        index: its place in the schedule.
+
+    Raises:
+        InputError: it is not recorded, or its shard is damaged.
+    """
+    homes = [r.shard_id for r in run.records() if in_ranges(index, r.accepted)]
+    if not homes:
+        raise InputError(
+            f"episode {index} of run {run.run_id} is not recorded; `cogeval status` says what is"
+        )
+    (shard,) = iter_shards(run, _JOURNAL, shards=homes[:1])
+    if isinstance(shard, DamagedShard):
+        raise InputError(shard.message(run.run_id))
+    return next(journal for journal in _journals(shard) if journal.index == index)
+
+
+def _journals(shard: Shard) -> Iterator[Journal]:
+    decisions, seats = shard.accepted("decisions"), shard.accepted("seats")
+    decisions = decisions.filter(decisions["accepted"].combine_chunks())
+    codes, texts = to_codes(decisions["action"])
+    actions = {code: json.loads(read_text(texts[code])) for code in np.unique(codes).tolist()}
+    moves = zip(
+        to_numpy(decisions["index"]).tolist(),
+        to_numpy(decisions["phase"]).tolist(),
+        to_numpy(decisions["seat"]).tolist(),
+        codes.tolist(),
+        strict=True,
+    )
+    played: dict[int, dict[int, dict[int, Json]]] = {}
+    for index, phase, seat, code in moves:
+        played.setdefault(index, {}).setdefault(phase, {})[seat] = actions[code]
+    lineups: dict[int, dict[int, str]] = {}
+    for row in seats.select(["index", "seat", "agent"]).to_pylist():
+        lineups.setdefault(row["index"], {})[row["seat"]] = read_text(row["agent"])
+    for row in shard.accepted("episodes").to_pylist():
+        phases, lineup = played.get(row["index"], {}), lineups[row["index"]]
+        yield Journal(
+            index=row["index"],
+            episode_id=row["episode_id"],
+            block=row["block"],
+            seed=row["seed"],
+            replicate=row["replicate"],
+            agents=tuple(lineup[seat] for seat in sorted(lineup)),
+            actions=tuple(phases.get(phase, {}) for phase in range(max(phases, default=-1) + 1)),
+            reason=read_text(row["reason"]),
+            stopped=row["stopped"],
+            digest=row["digest"].hex(),
+        )
+
+
+def _sorted_names(column: Any) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Codes and names of a dictionary column, names that occur only, by alphabet."""
+    codes, known = to_codes(column)
+    used = sorted({known[code] for code in np.unique(codes).tolist()})
+    place = {name: number for number, name in enumerate(used)}
+    renumbered = np.array([place.get(name, -1) for name in known], np.int32)
+    return renumbered[codes] if known else codes, tuple(read_text(name) for name in used)
+
+
+def _columns_of(table: str, columns: Collection[str] | None) -> list[str]:
+    if table not in SCHEMAS:
+        raise unknown_name("table", table, ALL_TABLES)
+    names = SCHEMAS[table].names
+    if columns is None:
+        return list(names)
+    known = {name for schema in SCHEMAS.values() for name in schema.names}
+    for column in columns:
+        if column not in known:
+            raise unknown_name("column", column, known)
+    return [name for name in names if name in columns]

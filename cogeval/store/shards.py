@@ -1,0 +1,209 @@
+"""What is known of a shard without opening it: its names, its seal, its record.
+
+Invariant: a record carries a checksum of itself and of each file, so that nothing damaged is taken
+for data. Pure values and text; must not touch files or Arrow.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from cogeval.errors import InputError
+
+Indexes = NDArray[np.int64]
+
+SCHEMA_VERSION: Final = 1
+"""Version of the tables, records and manifest that this code writes."""
+
+TABLES: Final = ("decisions", "seats", "episodes")
+"""The tables of a shard, in the order in which they are written."""
+
+_SHARD_ID = re.compile(r"(?P<worker>[A-Za-z0-9][A-Za-z0-9_-]*)-(?P<number>\d{4,})")
+
+
+class FileSeal(msgspec.Struct, frozen=True):
+    """One finished file of a shard."""
+
+    rows: int
+    size: int  # bytes
+    sha256: str  # 64 hexadecimal digits
+
+
+class SealedShard(msgspec.Struct, frozen=True):
+    """A shard whose files are complete on disk; it exists once the driver has committed it."""
+
+    shard_id: str
+    indexes: tuple[int, ...]  # schedule indexes of its episodes, in the order of its rows
+    files: dict[str, FileSeal]  # by table
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """Rows per table."""
+        return {table: seal.rows for table, seal in self.files.items()}
+
+    @property
+    def num_episodes(self) -> int:
+        """Number of episodes."""
+        return len(self.indexes)
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of its files on disk."""
+        return sum(seal.size for seal in self.files.values())
+
+
+class ShardRecord(msgspec.Struct, frozen=True):
+    """The commit of a shard, as its JSON record says it. Ranges are half-open, ascending."""
+
+    shard_id: str
+    files: dict[str, FileSeal]  # by table
+    accepted: tuple[tuple[int, int], ...]  # schedule indexes whose rows here count
+    superseded: tuple[tuple[int, int], ...]  # second copies: never read, counted in the spend
+    committed: str  # ISO 8601 UTC
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def num_accepted(self) -> int:
+        """Number of episodes that count."""
+        return sum(stop - start for start, stop in self.accepted)
+
+
+class DamagedShard(msgspec.Struct, frozen=True):
+    """A committed shard that cannot be trusted any more; it is left out of everything."""
+
+    shard_id: str
+    file: str  # name of the damaged file
+    problem: str  # what is wrong with it
+    num_episodes: int | None  # accepted episodes that it held; None: its record is unreadable
+
+    def message(self, run: str) -> str:
+        """One line for people, with the way out.
+
+        Args:
+            run: how to name the run on the command line.
+        """
+        held = "an unknown number of" if self.num_episodes is None else f"{self.num_episodes:,}"
+        return (
+            f"shard {self.shard_id} is damaged: {self.file} {self.problem}. It held {held} episodes, which "
+            f"are left out; `cogeval resume {run}` plays them again"
+        )
+
+
+def check_schema_version(version: object, where: str) -> None:
+    """Refuses files that this code cannot read.
+
+    Args:
+        version: as written in them.
+        where: what to name in the message.
+
+    Raises:
+        InputError: the version is not a known one.
+    """
+    if version == SCHEMA_VERSION:
+        return
+    way_out = (
+        "upgrade cogeval to read it"
+        if isinstance(version, int) and version > SCHEMA_VERSION
+        else "read it with the cogeval that wrote it (its version is in manifest.json)"
+    )
+    raise InputError(f"expected schema version {SCHEMA_VERSION} in {where}, got {version!r}; {way_out}")
+
+
+def check_shard_id(shard_id: str) -> str:
+    """Gives the id back when it is one: ``<worker id>-<nnnn>``.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not _SHARD_ID.fullmatch(shard_id):
+        raise ValueError(f"expected a shard id like 'w3f-0-0001' (worker id, dash, number), got {shard_id!r}")
+    return shard_id
+
+
+def file_name(shard_id: str, table: str) -> str:
+    """Name of a finished table."""
+    return f"{shard_id}.{table}.arrow"
+
+
+def hot_name(shard_id: str, stream: str) -> str:
+    """Name of a stream that is being written: a table's, or ``sums``."""
+    return f"{shard_id}.{stream}.hot"
+
+
+def record_name(shard_id: str) -> str:
+    """Name of the record whose presence commits the shard."""
+    return f"{shard_id}.json"
+
+
+def set_aside_name(shard_id: str) -> str:
+    """Name of the record of a damaged shard that is being played again."""
+    return f"{shard_id}.json.damaged"
+
+
+def to_ranges(indexes: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """Writes a set of indexes as half-open ranges, ascending.
+
+    Args:
+        indexes: any order, repeats allowed.
+    """
+    values = np.unique(np.fromiter(indexes, np.int64))
+    if not values.size:
+        return ()
+    breaks = np.flatnonzero(np.diff(values) != 1)
+    starts = values[np.concatenate(([0], breaks + 1))]
+    stops = values[np.concatenate((breaks, [values.size - 1]))] + 1
+    return tuple(zip(starts.tolist(), stops.tolist(), strict=True))
+
+
+def from_ranges(ranges: Sequence[tuple[int, int]]) -> Indexes:
+    """The inverse of `to_ranges`: int64 array, ascending.
+
+    Args:
+        ranges: half-open, ascending.
+    """
+    if not ranges:
+        return np.empty(0, np.int64)
+    return np.concatenate([np.arange(start, stop, dtype=np.int64) for start, stop in ranges])
+
+
+def in_ranges(index: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    """True when one of the half-open ranges covers the index."""
+    return any(start <= index < stop for start, stop in ranges)
+
+
+def checked_json(value: Mapping[str, Any]) -> bytes:
+    """Writes an object as readable JSON with a checksum of itself as the last member.
+
+    Args:
+        value: JSON values; a member ``checksum`` is replaced.
+    """
+    body = {k: v for k, v in value.items() if k != "checksum"}
+    return (json.dumps({**body, "checksum": _checksum(body)}, indent=1) + "\n").encode()
+
+
+def read_checked_json(data: bytes) -> dict[str, Any]:
+    """Reads what `checked_json` wrote, without its checksum.
+
+    Raises:
+        ValueError: it is cut short or has changed since; the message says which.
+    """
+    try:
+        value = json.loads(data)
+    except ValueError as error:
+        raise ValueError("is cut short or not JSON") from error
+    if not isinstance(value, dict) or value.pop("checksum", None) != _checksum(value):
+        raise ValueError("does not match its own checksum: it has changed since it was written")
+    return value
+
+
+def _checksum(body: Mapping[str, Any]) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
