@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from cogeval.core.ranges import from_ranges, to_ranges
 from cogeval.schedule.messages import Command, Dispatch, Event, Failed, Returned, Void, WorkerLost
-from cogeval.schedule.ranges import from_ranges, to_ranges
 
 __all__ = ["History", "attempts_from_log", "log_entry"]
 
@@ -37,9 +37,9 @@ def log_entry(message: Event | Command) -> dict[str, Any] | None:
     """
     match message:
         case Dispatch(worker, indexes, alone):
-            return {"event": "dispatch", "worker": worker, "indexes": to_ranges(indexes), "alone": alone}
+            return {"event": "dispatch", "worker": worker, "indexes": _as_json(indexes), "alone": alone}
         case Returned(worker, indexes):
-            return {"event": "returned", "worker": worker, "indexes": to_ranges(indexes)}
+            return {"event": "returned", "worker": worker, "indexes": _as_json(indexes)}
         case Failed(worker, index, reason):
             return {"event": "failed", "worker": worker, "index": index, "reason": reason}
         case WorkerLost(worker):
@@ -74,7 +74,7 @@ def attempts_from_log(entries: Iterable[Mapping[str, Any]], *, recorded: Iterabl
                 void[int(entry["index"])] = str(entry["reason"])
             elif event in ("dispatch", "returned"):
                 indexes = from_ranges(entry["indexes"])
-                if indexes and indexes[-1] >= len(counts):
+                if indexes.size and indexes[-1] >= len(counts):
                     counts = np.concatenate((counts, np.zeros(indexes[-1] + 1, dtype=np.int32)))
                 counts[indexes] += 1 if event == "dispatch" else -1
         except (ValueError, KeyError, TypeError):
@@ -82,3 +82,7 @@ def attempts_from_log(entries: Iterable[Mapping[str, Any]], *, recorded: Iterabl
     done = {*recorded} | void.keys()
     attempts = {i: int(counts[i]) for i in np.flatnonzero(counts > 0).tolist() if i not in done}
     return History(attempts, void, num_unreadable)
+
+
+def _as_json(indexes: Iterable[int]) -> list[list[int]]:
+    return [list(pair) for pair in to_ranges(indexes)]

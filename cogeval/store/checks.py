@@ -13,12 +13,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from cogeval.core.ranges import from_ranges
 from cogeval.store.columns import missing, to_codes, to_numpy
 from cogeval.store.intact import Shard, iter_shards
 from cogeval.store.log import read_log
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
-from cogeval.store.shards import DamagedShard, from_ranges
+from cogeval.store.shards import DamagedShard
 
 _NUM_EXAMPLES = 3
 _RELATIVE = 1e-5  # decisions keep times in float32

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cogeval.core.ranges import from_ranges
 from cogeval.store.columns import bool_column, to_numpy
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
-from cogeval.store.shards import DamagedShard, FileSeal, ShardRecord, file_name, from_ranges
+from cogeval.store.shards import DamagedShard, FileSeal, ShardRecord, file_name
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,12 +17,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cogeval.core.game import Json
+from cogeval.core.ranges import from_ranges, in_ranges
 from cogeval.errors import InputError, unknown_name
 from cogeval.store.columns import to_codes, to_numpy
 from cogeval.store.intact import Shard, find_damage, iter_shards
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
-from cogeval.store.shards import DamagedShard, Indexes, from_ranges, in_ranges
+from cogeval.store.shards import DamagedShard, Indexes
 from cogeval.store.text import read_text
 
 ALL_TABLES = ("episodes", "seats", "decisions")

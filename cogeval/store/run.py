@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from cogeval.core.ranges import to_ranges
 from cogeval.errors import InputError, RunError
 from cogeval.store.files import naming_full_disk, publish, sync_directory
 from cogeval.store.lock import Lock, acquire
@@ -36,7 +37,6 @@ from cogeval.store.shards import (
     read_checked_json,
     record_name,
     set_aside_name,
-    to_ranges,
 )
 
 _CONFIG = "config.yaml"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -146,37 +146,6 @@ def record_name(shard_id: str) -> str:
 def set_aside_name(shard_id: str) -> str:
     """Name of the record of a damaged shard that is being played again."""
     return f"{shard_id}.json.damaged"
-
-
-def to_ranges(indexes: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """Writes a set of indexes as half-open ranges, ascending.
-
-    Args:
-        indexes: any order, repeats allowed.
-    """
-    values = np.unique(np.fromiter(indexes, np.int64))
-    if not values.size:
-        return ()
-    breaks = np.flatnonzero(np.diff(values) != 1)
-    starts = values[np.concatenate(([0], breaks + 1))]
-    stops = values[np.concatenate((breaks, [values.size - 1]))] + 1
-    return tuple(zip(starts.tolist(), stops.tolist(), strict=True))
-
-
-def from_ranges(ranges: Sequence[tuple[int, int]]) -> Indexes:
-    """The inverse of `to_ranges`: int64 array, ascending.
-
-    Args:
-        ranges: half-open, ascending.
-    """
-    if not ranges:
-        return np.empty(0, np.int64)
-    return np.concatenate([np.arange(start, stop, dtype=np.int64) for start, stop in ranges])
-
-
-def in_ranges(index: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    """True when one of the half-open ranges covers the index."""
-    return any(start <= index < stop for start, stop in ranges)
 
 
 def checked_json(value: Mapping[str, Any]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 from hypothesis import settings
@@ -57,7 +56,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.void: set[int] = set()
         self.sent: Counter[int] = Counter()
         self.sent_for_nothing: Counter[int] = Counter()  # given back unplayed, or the driver died
-        self.log: list[str] = []
+        self.log: list[dict[str, object]] = []
         self.num_names = 0
         self.workers: list[Worker] = []
         self.dead: list[Worker] = []  # thought dead and recovered: late seals may still come
@@ -82,7 +81,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def note(self, message: Event | Command) -> None:
         if (entry := log_entry(message)) is not None:
-            self.log.append(json.dumps(entry))
+            self.log.append(entry)
 
     def obey(self, command: Command) -> None:
         match command:

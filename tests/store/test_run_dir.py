@@ -15,11 +15,12 @@ import psutil
 import pytest
 from store_made import new_run, write_shard
 
+from cogeval.core.ranges import from_ranges, to_ranges
 from cogeval.errors import InputError, RunError
 from cogeval.store.lock import LockHolder
 from cogeval.store.recover import recover
 from cogeval.store.run import RunDir, new_run_id
-from cogeval.store.shards import check_schema_version, checked_json, from_ranges, read_checked_json, to_ranges
+from cogeval.store.shards import check_schema_version, checked_json, read_checked_json
 
 
 def test_a_run_is_made_with_its_manifest_and_configuration(tmp_path: Path) -> None:
