@@ -23,7 +23,7 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 run: $(READY) ## Play a first ladder: three Cogchemists baselines, 200 seeds, every rotation
-	@$(BIN)/cogeval run +experiment=first_ladder
+	@$(BIN)/cogeval run experiment=first_ladder
 
 test: $(READY) ## Pass every test
 	@$(BIN)/python -m pytest -n auto --dist loadfile
@@ -49,7 +49,7 @@ bench: $(READY) ## Measure speed and memory, and print the tables (about ten min
 	$(BIN)/python benchmarks/driver_memory.py
 
 lock: $(READY) ## Pin the dependencies anew
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url --group dev pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --group dev pyproject.toml -o requirements.lock
 
 clean: ## Remove the virtual environment and caches; runs stay
 	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build

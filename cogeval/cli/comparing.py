@@ -1,0 +1,38 @@
+"""Two agents side by side, block by block.
+
+Invariant: the comparison is over the blocks that both played, whatever runs they lie in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from cogeval.cli.arguments import Arguments
+from cogeval.cli.joining import join
+from cogeval.cli.output import print_json, show
+from cogeval.cli.recorded import warn_of_damage
+from cogeval.cli.settings import find_runs
+from cogeval.cli.showing import rating_of
+from cogeval.errors import InputError
+from cogeval.ratings import compare as compare_agents
+from cogeval.report.tables import comparison_table
+
+
+def compare(arguments: Arguments) -> int:
+    """Compares agent B with agent A."""
+    if len(arguments.words) < 2:
+        raise InputError(
+            f"expected two agents, A and B, got {len(arguments.words)}; for example "
+            "cogeval compare quack assayer"
+        )
+    a, b, *names = arguments.words
+    runs = find_runs(arguments, names or ["latest"])
+    joined = join(runs, decisions=False)
+    warn_of_damage(joined.runs)
+    rating = rating_of(runs, arguments)
+    comparison = compare_agents(joined.table, a, b, confidence=rating.confidence)
+    if arguments.switch("--json"):
+        print_json({**asdict(comparison), "runs": [run.run_id for run in runs]})
+    else:
+        show(comparison_table(comparison))
+    return 0

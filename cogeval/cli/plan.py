@@ -1,0 +1,181 @@
+"""`cogeval run --plan`: what a run would be, before anything is spent.
+
+Invariant: nothing is started and no run directory is made. Counts of the schedule are exact; whatever
+is measured on a few episodes played here is called an estimate. No model is called: a baseline of the
+game sits in for every agent that is not deterministic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+from cogeval.cli.output import counted, duration, print_json, show, size
+from cogeval.config import Experiment
+from cogeval.core.agent import Scripted, Seated
+from cogeval.core.episode import play
+from cogeval.core.record import ActionCodec, Episode
+from cogeval.report.layout import literal
+from cogeval.schedule.designs import Slot
+
+_TRIED_S: Final = 1.0  # of playing for the estimate
+_TRIED_EPISODES: Final = 32
+_LOOKED_AT: Final = 20_000  # slots of the schedule that are counted one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run would be; estimates come from a few episodes played in this process.
+
+    Args:
+        game: its name.
+        agents: names in the pool.
+        design: of the schedule.
+        episodes: of the schedule, exact.
+        blocks: of the schedule, exact.
+        tried_episodes: episodes played for the estimates.
+        decisions: estimate, of all seats.
+        model_calls: estimate; 0 without model seats.
+        price_usd_low: estimate; None when no price is known.
+        price_usd_high: estimate; None when no price is known.
+        bytes: estimate, on disk.
+        seconds: estimate, of playing on this many workers; None when agents take time of their own.
+        workers: episode actors.
+    """
+
+    game: str
+    agents: tuple[str, ...]
+    design: str
+    episodes: int
+    blocks: int
+    tried_episodes: int
+    decisions: int
+    model_calls: int
+    price_usd_low: float | None
+    price_usd_high: float | None
+    bytes: int
+    seconds: float | None
+    workers: int
+
+
+def show_plan(experiment: Experiment, *, as_json: bool) -> int:
+    """Prints what a run would be."""
+    plan = make_plan(experiment)
+    if as_json:
+        print_json(asdict(plan))
+        return 0
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in _lines(plan):
+        table.add_row(Text(name, style="bold"), literal(value))
+    tried = counted(plan.tried_episodes, "episode")
+    show(table, "", f"~ estimated from {tried} played here; nothing was started")
+    return 0
+
+
+def make_plan(experiment: Experiment) -> Plan:
+    """Works out what a run would be, playing a few episodes for it."""
+    schedule, config = experiment.schedule, experiment.config
+    tried, took_s = asyncio.run(_try(experiment))
+    share = len(schedule) / len(tried)
+    decisions = sum(sum(a.accepted for a in episode.attempts) for _, episode in tried)
+    calls = sum(
+        experiment.agents[slot.lineup[a.seat]].seated.is_model and a.accepted
+        for slot, episode in tried
+        for a in episode.attempts
+    )
+    workers = config.cluster.workers or os.cpu_count() or 1
+    timed = all(agent.seated.deterministic for agent in experiment.agents)
+    return Plan(
+        game=experiment.game.spec.name,
+        agents=tuple(agent.name for agent in experiment.agents),
+        design=config.schedule.design,
+        episodes=len(schedule),
+        blocks=schedule.num_blocks,
+        tried_episodes=len(tried),
+        decisions=round(decisions * share),
+        model_calls=round(calls * share),
+        price_usd_low=None if calls else 0.0,
+        price_usd_high=None if calls else 0.0,
+        bytes=round(_stored_bytes(experiment, tried) * share),
+        seconds=took_s * share / workers if timed else None,
+        workers=workers,
+    )
+
+
+async def _try(experiment: Experiment) -> tuple[list[tuple[Slot, Episode]], float]:
+    """Plays the first episodes of the schedule, at least one."""
+    stand_in = Scripted(experiment.game.spec.baselines[0])
+    seats = [_seated(agent.seated, stand_in) for agent in experiment.agents]
+    codec = ActionCodec(experiment.game)
+    tried: list[tuple[Slot, Episode]] = []
+    began = time.perf_counter()
+    for slot in experiment.schedule:
+        episode = await play(
+            experiment.game,
+            slot.seed,
+            [seats[i] for i in slot.lineup],
+            fallback=experiment.fallback,
+            deadlines=experiment.deadlines,
+            replicate=slot.replicate,
+            codec=codec,
+        )
+        tried.append((slot, episode))
+        if len(tried) >= _TRIED_EPISODES or time.perf_counter() - began > _TRIED_S:
+            break
+    return tried, time.perf_counter() - began
+
+
+def _seated(seated: Seated, stand_in: Scripted) -> Seated:
+    if seated.deterministic:
+        return seated
+    return msgspec.structs.replace(seated, agent=stand_in, deterministic=True, is_model=False)
+
+
+def _stored_bytes(experiment: Experiment, tried: list[tuple[Slot, Episode]]) -> int:
+    """What the tried episodes take on disk, written as a run would and thrown away."""
+    from cogeval.store.write import ShardWriter
+
+    codec = ActionCodec(experiment.game)
+    with tempfile.TemporaryDirectory(prefix="cogeval-plan-") as folder:
+        (Path(folder) / "shards").mkdir()
+        writer = ShardWriter(
+            folder, "plan-w0-0000", agent_names=[a.name for a in experiment.agents], worker="plan-w0"
+        )
+        for slot, episode in tried:
+            writer.add(
+                index=slot.index,
+                episode_id="0" * 32,
+                block=slot.block,
+                lineup=slot.lineup,
+                episode=episode,
+                action_text=codec.text,
+            )
+        return writer.seal().num_bytes
+
+
+def _lines(plan: Plan) -> list[tuple[str, str]]:
+    price = "not known here: no prices are configured" if plan.model_calls else "$0.00"
+    seconds = "not known: agents take time of their own"
+    if plan.seconds is not None:
+        seconds = f"~ {duration(plan.seconds)} on {counted(plan.workers, 'worker')}, start-up not counted"
+    return [
+        ("game", plan.game),
+        ("agents", ", ".join(plan.agents)),
+        ("episodes", f"{plan.episodes:,} in {counted(plan.blocks, 'block')} ({plan.design})"),
+        ("decisions", f"~ {plan.decisions:,}"),
+        ("model calls", f"~ {plan.model_calls:,}" if plan.model_calls else "0"),
+        ("price", price),
+        ("disk", f"~ {size(plan.bytes)}"),
+        ("time", seconds),
+    ]

@@ -1,0 +1,85 @@
+"""What a run has recorded, and which of its shards cannot be trusted.
+
+Invariant: a damaged shard is left out and named on stderr, never fatal. Imports no ratings, so that
+`status` answers quickly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from cogeval.cli.output import warn
+from cogeval.cli.settings import called
+from cogeval.core.record import run_digest
+from cogeval.store.columns import to_numpy
+from cogeval.store.read import RunTables, read_tables
+from cogeval.store.run import RunDir
+from cogeval.store.shards import DamagedShard
+
+SUMMED: Final = (
+    "num_decisions", "num_fallbacks", "num_faults", "think_s", "cost_usd", "tokens_in", "tokens_out",
+)  # fmt: skip
+"""Columns of the seats that summaries add up."""
+
+_COLUMNS: Final = (
+    "index", "episode_id", "seed", "digest", "clock_events", "agent", "seat", "score", "rank", "share",
+    "forfeited", *SUMMED,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunEpisodes:
+    """One run's recorded episodes.
+
+    Args:
+        run: the run.
+        digest: over its episodes' digests; None when it has none.
+        num_recorded: episodes with a result.
+        num_clock_events: of these, in how many time decided something.
+        num_faults: faults of all seats.
+        damaged: shards that were left out.
+        tables: its episodes and seats.
+    """
+
+    run: RunDir
+    digest: str | None
+    num_recorded: int
+    num_clock_events: int
+    num_faults: int
+    damaged: tuple[DamagedShard, ...]
+    tables: RunTables
+
+
+def read_run(run: RunDir) -> RunEpisodes:
+    """Reads one run, damaged shards left out."""
+    tables = read_tables(run, ("episodes", "seats"), _COLUMNS)
+    episodes = tables.episodes
+    digests = episodes["digest"].to_pylist()
+    return RunEpisodes(
+        run=run,
+        digest=run_digest(digests) if digests else None,
+        num_recorded=len(digests),
+        num_clock_events=int(to_numpy(episodes["clock_events"]).sum()),
+        num_faults=int(to_numpy(tables.seats["num_faults"]).sum()),
+        damaged=tables.damaged,
+        tables=tables,
+    )
+
+
+def scheduled(run: RunDir) -> int:
+    """Episodes of the run's schedule."""
+    return int(run.manifest["num_episodes"])
+
+
+def num_void(episodes: RunEpisodes) -> int:
+    """Episodes that were given up and have no result."""
+    void = {int(line["index"]) for line in episodes.run.log_lines() if line.get("event") == "void"}
+    return len(void.difference(episodes.tables.episodes["index"].to_pylist())) if void else 0
+
+
+def warn_of_damage(runs: Sequence[RunEpisodes]) -> None:
+    """Names damaged shards on stderr."""
+    for episodes in runs:
+        warn(shard.message(called(episodes.run)) for shard in episodes.damaged)

@@ -1,0 +1,84 @@
+"""`cogeval resume`: plays exactly what a run still misses, or refuses by name.
+
+Invariant: an episode that is played on resume is the one that the run scheduled: game, agents,
+deadlines and schedule are compared with the manifest first. A changed agent is a new run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cogeval.cli.arguments import Arguments
+from cogeval.cli.environment import check_packages
+from cogeval.cli.output import counted, print_json, show
+from cogeval.cli.recorded import num_void, read_run, scheduled, warn_of_damage
+from cogeval.cli.session import conclude, manifest_of, play
+from cogeval.cli.settings import config_of
+from cogeval.cli.status import one_run
+from cogeval.cli.summing import sum_up, summary_json
+from cogeval.config import Experiment, build_experiment, make_importable
+from cogeval.core.record import canonical_json
+from cogeval.errors import InputError
+from cogeval.store.recover import hot_shards
+from cogeval.store.run import RunDir
+
+
+def resume(arguments: Arguments) -> int:
+    """Carries out ``cogeval resume``."""
+    check_packages()
+    run = one_run(arguments)
+    config = config_of(run, arguments.overrides)
+    make_importable(run.manifest["import_paths"])
+    experiment = build_experiment(config)
+    check_unchanged(run, experiment)
+    if _is_complete(run):
+        if arguments.switch("--json"):
+            print_json({**summary_json(sum_up(run, config.rating), [run]), "complete": True, "played": 0})
+        else:
+            recorded = counted(scheduled(run), "episode")
+            show(f"{run.run_id} is complete: all {recorded} recorded or void, nothing to play")
+        return 0
+    as_json = arguments.switch("--json")
+    played = play(run, experiment, quiet=arguments.switch("--quiet"), ladder=not as_json)
+    return conclude(played, as_json=as_json)
+
+
+def check_unchanged(run: RunDir, experiment: Experiment) -> None:
+    """Compares what would be played with what the run began with.
+
+    Raises:
+        InputError: something differs; the message names it, as it was and as it is.
+    """
+    differences = list(_differences(run.manifest, manifest_of(experiment)))
+    if differences:
+        raise InputError(f"{'; '.join(differences)}: what changed is a new run, start it with cogeval run")
+
+
+def _differences(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    for key, value in then["game"].items():
+        if canonical_json(value) != canonical_json(now["game"][key]):
+            yield f"game {key} changed since the run began: {value!r}, now {now['game'][key]!r}"
+    before = {agent["name"]: agent["fingerprint"] for agent in then["agents"]}
+    after = {agent["name"]: agent["fingerprint"] for agent in now["agents"]}
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            yield (
+                f"agent {name} changed since the run began: fingerprint {before.get(name, 'none')}, "
+                f"now {after.get(name, 'none')}"
+            )
+    for part, values in then["rules_of_play"].items():
+        for key, value in values.items():
+            found = now["rules_of_play"][part].get(key)
+            if found != value:
+                yield f"{part}.{key} changed since the run began: {value!r}, now {found!r}"
+    if then["schedule_digest"] != now["schedule_digest"]:
+        yield "the schedule changed since the run began, though its configuration did not"
+
+
+def _is_complete(run: RunDir) -> bool:
+    """True when nothing is missing; names damaged shards, whose episodes are."""
+    episodes = read_run(run)
+    warn_of_damage([episodes])
+    missing = scheduled(run) - episodes.num_recorded - num_void(episodes)
+    return not (missing or hot_shards(run.path))

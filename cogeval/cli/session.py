@@ -1,0 +1,198 @@
+"""One stretch of playing a run: from a built experiment to recorded episodes and their ladder.
+
+Invariant: whatever ends it, what is committed stays and the message names the command that goes on.
+Wires the siblings that never import each other: driver, progress, tracking, ratings.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cogeval import __version__
+from cogeval.cli.app import complain
+from cogeval.cli.environment import package_versions, python_version
+from cogeval.cli.output import counted, print_json, show
+from cogeval.cli.progress import doing, make_view
+from cogeval.cli.settings import called
+from cogeval.cli.summing import sum_up, summary_json
+from cogeval.cli.tracking import LiveTracking
+from cogeval.config import Experiment, build_plan, cluster_options, config_to_yaml, make_importable
+from cogeval.errors import InputError, RunError
+from cogeval.report import RunSummary
+from cogeval.report.tables import ladder_table
+from cogeval.store.run import RunDir, new_run_id
+from cogeval.tracking.places import without_password
+
+if TYPE_CHECKING:  # it would import ray
+    from cogeval.cluster.driver import Outcome
+
+_LAST_WORD_S = 15.0  # longest wait for the tracker after Ctrl-C
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Played:
+    """How a stretch of playing ended.
+
+    Args:
+        run: the run.
+        outcome: as the driver says.
+        summary: of everything that the run holds now.
+        is_tracked: its last state is in MLflow; None when tracking is off.
+        rate_s: seconds that reading and rating took.
+        track_s: seconds that MLflow was waited for.
+    """
+
+    run: RunDir
+    outcome: Outcome
+    summary: RunSummary
+    is_tracked: bool | None
+    rate_s: float
+    track_s: float
+
+
+def new_run(experiment: Experiment) -> RunDir:
+    """Makes the directory of a new run.
+
+    Raises:
+        InputError: the run exists, its root cannot be written, or the configuration holds a password.
+    """
+    config = experiment.config
+    if config.tracking.uri is not None and without_password(config.tracking.uri) != config.tracking.uri:
+        raise InputError(
+            "tracking.uri holds a password, which the run would keep; take it out and set "
+            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead"
+        )
+    run_id = config.run.id or new_run_id(experiment.digest)
+    return RunDir.create(config.run.root, run_id, manifest_of(experiment), config_to_yaml(config))
+
+
+def manifest_of(experiment: Experiment) -> dict[str, Any]:
+    """What a run's manifest says of the experiment; the store adds its own part."""
+    game, schedule = experiment.game, experiment.schedule
+    return {
+        "config_digest": experiment.digest,
+        "schedule_digest": schedule.digest(),
+        "num_episodes": len(schedule),
+        "num_blocks": schedule.num_blocks,
+        "seed": experiment.config.seed,
+        "game": {"name": game.spec.name, "version": game.spec.version, "parameters": dict(game.parameters)},
+        "agents": [agent.describe() for agent in experiment.agents],
+        "rules_of_play": experiment.rules_of_play(),
+        "import_paths": make_importable(experiment.config.agent_paths),
+        "cogeval": __version__,
+        "packages": package_versions(),
+        "python": python_version(),
+    }
+
+
+def play(run: RunDir, experiment: Experiment, *, quiet: bool, ladder: bool = True) -> Played:
+    """Plays what is missing of a run, shows progress and the ladder, keeps tracking up to date.
+
+    Args:
+        run: the run.
+        experiment: what it plays.
+        quiet: show no progress.
+        ladder: show the ladder of a complete run, before tracking is waited for.
+
+    Raises:
+        RunError: the run cannot go on; the message names the command that resumes it.
+    """
+    config = experiment.config
+    tracking = LiveTracking(run, config) if config.tracking.enabled else None
+    try:
+        outcome = _driven(run, experiment, tracking, quiet=quiet)
+        driven_at = time.monotonic()
+        with doing("rating", quiet=quiet):
+            summary = sum_up(run, config.rating)
+        rated_at = time.monotonic()
+        if ladder and outcome.complete:
+            show("", ladder_table(summary), "")
+        is_tracked = None
+        if tracking is not None:
+            with doing("logging to MLflow", quiet=quiet):
+                waiting = {"timeout_s": _LAST_WORD_S} if outcome.interrupted else {}
+                is_tracked = tracking.finish(summary, **waiting) is not None
+        track_s = time.monotonic() - rated_at
+        return Played(run, outcome, summary, is_tracked, rated_at - driven_at, track_s)
+    except RunError as error:
+        error.add_note(f"to go on: cogeval resume {called(run)}")
+        raise
+    finally:
+        if tracking is not None:
+            tracking.abandon()
+
+
+def _driven(run: RunDir, experiment: Experiment, tracking: LiveTracking | None, *, quiet: bool) -> Outcome:
+    from cogeval.cluster.driver import drive
+
+    plan = build_plan(experiment, run.run_id, str(run.path.resolve()), run.manifest["import_paths"])
+    options = cluster_options(experiment.config)
+    with make_view(quiet=quiet) as view:
+        return drive(plan, run, options, [view] if tracking is None else [view, tracking])
+
+
+def conclude(played: Played, *, as_json: bool) -> int:
+    """Prints the end of a run, below its ladder: where everything is, what to do next.
+
+    Returns:
+        The exit code.
+    """
+    outcome, summary, run = played.outcome, played.summary, played.run
+    kept = f"{summary.recorded:,} of {counted(summary.scheduled, 'episode')}"
+    if as_json:
+        print_json(outcome_json(played))
+    elif outcome.complete:
+        show(*_next_steps(played))
+    if outcome.interrupted:
+        complain(f"interrupted: {kept} are kept; go on with: cogeval resume {called(run)}")
+        return 130
+    if not outcome.complete:
+        complain(f"stopped early: {kept} are kept; go on with: cogeval resume {called(run)}")
+        return 1
+    return 0
+
+
+def outcome_json(played: Played) -> dict[str, Any]:
+    """The end of a run as one JSON object."""
+    outcome = played.outcome
+    return {
+        **summary_json(played.summary, [played.run]),
+        "path": str(played.run.path),
+        "complete": outcome.complete,
+        "interrupted": outcome.interrupted,
+        "played": outcome.num_played,
+        "tracked": played.is_tracked,
+        "timings": {
+            "start_s": round(outcome.start_s, 3),
+            "play_s": round(outcome.window_s, 3),
+            "episodes_per_s": round(_pace(outcome), 3),
+            "rate_s": round(played.rate_s, 3),
+            "track_s": round(played.track_s, 3),
+        },
+    }
+
+
+def _pace(outcome: Outcome) -> float:
+    """Episodes/s from the first receipt to the last; 0 when all came in one."""
+    return outcome.window_episodes / outcome.window_s if outcome.window_s > 0 else 0.0
+
+
+def _next_steps(played: Played) -> list[str]:
+    outcome, name = played.outcome, called(played.run)
+    lines = [f"run directory  {_shown(played.run.path)}", f"run digest     {played.summary.digest}"]
+    if pace := _pace(outcome):
+        lines.append(f"played         {counted(outcome.num_played, 'episode')}, {pace:,.0f}/s")
+    lines += ["", "next:", f"  cogeval show {name}"]
+    if played.is_tracked:
+        lines.append(f"  cogeval ui {name}")
+    return lines
+
+
+def _shown(path: Path) -> str:
+    """The path as short as the user can still follow it."""
+    absolute = path.absolute()
+    return os.path.relpath(absolute) if absolute.is_relative_to(Path.cwd()) else str(absolute)

@@ -1,0 +1,140 @@
+"""How a run stands, and whether its numbers hold.
+
+Invariant: reads only; what is damaged is named, left out and never repaired here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from cogeval.cli.arguments import Arguments
+from cogeval.cli.output import counted, print_json, show
+from cogeval.cli.recorded import RunEpisodes, num_void, read_run, scheduled, warn_of_damage
+from cogeval.cli.settings import called, find_runs
+from cogeval.errors import InputError
+from cogeval.report.layout import Column, escaped, grid, literal
+from cogeval.store.checks import check_run
+from cogeval.store.lock import LockHolder, read_lock
+from cogeval.store.recover import hot_shards
+from cogeval.store.run import RunDir
+
+
+def one_run(arguments: Arguments) -> RunDir:
+    """The run of a command that takes exactly one."""
+    if len(arguments.words) > 1:
+        raise InputError(f"expected one RUN, got {' '.join(map(repr, arguments.words))}")
+    return find_runs(arguments, arguments.words)[0]
+
+
+def status(arguments: Arguments) -> int:
+    """Says how far a run is."""
+    run = one_run(arguments)
+    episodes = read_run(run)
+    warn_of_damage([episodes])
+    facts = _facts(episodes)
+    if arguments.switch("--json"):
+        print_json(facts)
+    else:
+        show(_lines(facts), _agents(facts), *_way_out(facts, run))
+    return 0
+
+
+def audit(arguments: Arguments) -> int:
+    """Recomputes a run's derived numbers and compares; 1 when anything differs."""
+    run = one_run(arguments)
+    findings = check_run(run)
+    num = len(run.records())
+    if arguments.switch("--json"):
+        listed = [{"shard": f.shard_id, "rule": f.rule, "message": f.message} for f in findings]
+        print_json({"run_id": run.run_id, "shards": num, "findings": listed})
+    elif findings:
+        show(*(escaped(str(finding)) for finding in findings))
+    else:
+        show(f"{run.run_id}: every number holds, recomputed in {counted(num, 'shard')}")
+    return 1 if findings else 0
+
+
+def _facts(episodes: RunEpisodes) -> dict[str, Any]:
+    run = episodes.run
+    manifest, num_scheduled, void = run.manifest, scheduled(run), num_void(episodes)
+    missing = num_scheduled - episodes.num_recorded - void
+    holder = _driver(run)
+    state = "running" if holder else "interrupted" if missing else "complete"
+    keys = ("name", "kind", "version", "fingerprint", "deterministic")
+    return {
+        "run_id": run.run_id,
+        "path": str(run.path),
+        "state": state,
+        "driver": {"host": holder.host, "pid": holder.pid} if holder else None,
+        "created": manifest["created"],
+        "game": manifest["game"],
+        "digest": episodes.digest,
+        "scheduled": num_scheduled,
+        "recorded": episodes.num_recorded,
+        "void": void,
+        "missing": missing,
+        "faults": episodes.num_faults,
+        "clock_events": episodes.num_clock_events,
+        "open_shards": hot_shards(run.path),
+        "damaged": [
+            {"shard": d.shard_id, "file": d.file, "problem": d.problem, "episodes": d.num_episodes}
+            for d in episodes.damaged
+        ],
+        "agents": [{key: agent.get(key) for key in keys} for agent in manifest["agents"]],
+    }
+
+
+def _driver(run: RunDir) -> LockHolder | None:
+    """Who drives the run now; a lock left by a dead process of this host counts for nothing."""
+    holder = read_lock(run.path / "lock")
+    return None if holder is None or holder.is_dead() else holder
+
+
+def _lines(facts: dict[str, Any]) -> Table:
+    driver, game = facts["driver"], facts["game"]
+    where = f", driven by process {driver['pid']} on {driver['host']}" if driver else ""
+    parameters = ", ".join(f"{k}={v}" for k, v in game["parameters"].items())
+    rows = [
+        ("run", facts["run_id"]),
+        ("directory", facts["path"]),
+        ("state", facts["state"] + where),
+        ("game", f"{game['name']} {game['version']} ({parameters})"),
+        (
+            "episodes",
+            f"{facts['recorded']:,} recorded of {facts['scheduled']:,} scheduled, {facts['void']:,} void, "
+            f"{facts['missing']:,} missing",
+        ),
+        ("digest", facts["digest"] or "none: nothing is recorded"),
+        (
+            "faults",
+            f"{counted(facts['faults'], 'fault')} of seats; time decided something in "
+            f"{counted(facts['clock_events'], 'episode')}",
+        ),
+    ]
+    if facts["open_shards"]:
+        num = len(facts["open_shards"])
+        rows.append(("open", f"{counted(num, 'shard')} not sealed: not counted here yet"))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(Text(name, style="bold"), literal(value))
+    return table
+
+
+def _agents(facts: dict[str, Any]) -> Table:
+    columns = [Column(title, numeric=False) for title in ("agent", "kind", "version", "fingerprint")]
+    rows = [
+        [literal(agent["name"], "bold"), *(literal(str(agent[c.title])) for c in columns[1:])]
+        for agent in facts["agents"]
+    ]
+    return grid(columns, rows)
+
+
+def _way_out(facts: dict[str, Any], run: RunDir) -> list[str]:
+    if facts["state"] == "interrupted":
+        return ["", f"To play what is missing: cogeval resume {called(run)}"]
+    return []

@@ -1,0 +1,72 @@
+"""From recorded episodes to the summary that commands show.
+
+Invariant: a damaged shard is named on stderr each time that it is left out. Computes nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cogeval.cli.joining import Joined, join
+from cogeval.cli.output import counted
+from cogeval.cli.recorded import num_void, scheduled, warn_of_damage
+from cogeval.config import RatingConfig
+from cogeval.ratings import Ladder, rate
+from cogeval.report import RunSummary, summarise
+from cogeval.store.run import RunDir
+
+
+def sum_up(run: RunDir, rating: RatingConfig, *, decisions: bool = True) -> RunSummary:
+    """One run's summary; names its damaged shards on stderr.
+
+    Args:
+        run: the run.
+        rating: how to rate.
+        decisions: look into the decisions too, for kinds of faults and think times.
+    """
+    joined = join([run], decisions=decisions)
+    (episodes,) = joined.runs
+    warn_of_damage(joined.runs)
+    return summarise(
+        run_id=run.run_id,
+        digest=episodes.digest or "",
+        scheduled=scheduled(run),
+        recorded=episodes.num_recorded,
+        void=num_void(episodes),
+        agents=joined.agents,
+        seats=joined.seats,
+        ladder=ladder_of(joined, rating),
+        decisions=joined.times,
+        fault_kinds=joined.fault_kinds or None,
+    )
+
+
+def sum_up_all(runs: Sequence[RunDir], rating: RatingConfig) -> RunSummary:
+    """Several runs' common summary; names their damaged shards on stderr."""
+    joined = join(runs)
+    warn_of_damage(joined.runs)
+    one = joined.runs[0].run.run_id
+    return summarise(
+        run_id=one if len(runs) == 1 else counted(len(runs), "run"),
+        digest=joined.runs[0].digest or "" if len(runs) == 1 else "",
+        scheduled=sum(scheduled(run) for run in runs) - joined.num_repeated,
+        recorded=joined.table.num_episodes,
+        void=sum(num_void(episodes) for episodes in joined.runs),
+        agents=joined.agents,
+        seats=joined.seats,
+        ladder=ladder_of(joined, rating),
+    )
+
+
+def ladder_of(joined: Joined, rating: RatingConfig) -> Ladder | None:
+    """The ladder; None before anything is recorded."""
+    if not joined.table.num_episodes:
+        return None
+    return rate(
+        joined.table, anchor=rating.anchor, anchor_elo=rating.anchor_elo, confidence=rating.confidence
+    )
+
+
+def summary_json(summary: RunSummary, runs: Sequence[RunDir]) -> dict[str, object]:
+    """A summary as one JSON object; a digest that does not exist is null."""
+    return {**summary.to_json(), "digest": summary.digest or None, "runs": [run.run_id for run in runs]}

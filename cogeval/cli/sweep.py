@@ -1,0 +1,124 @@
+"""`cogeval run -m`: one run for each combination of values, one after the other.
+
+Invariant: every job is composed and built before the first one starts, and a job that fails costs
+only itself. Each job is a run of its own under run.root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from cogeval.cli.app import complain, one_line
+from cogeval.cli.arguments import Arguments
+from cogeval.cli.composing import Composer
+from cogeval.cli.output import counted, print_json, show
+from cogeval.cli.plan import show_plan
+from cogeval.cli.session import Played, new_run, outcome_json, play
+from cogeval.cli.settings import called
+from cogeval.config import Experiment, build_experiment, read_config
+from cogeval.errors import InputError, RunError
+from cogeval.report.layout import Column, grid, literal, with_notes
+
+_INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """One run of a sweep.
+
+    Args:
+        overrides: what tells it from the others.
+        experiment: what it plays.
+    """
+
+    overrides: tuple[str, ...]
+    experiment: Experiment
+
+    @property
+    def label(self) -> str:
+        """How tables and messages name it."""
+        return " ".join(self.overrides) or "no overrides"
+
+
+def sweep(composer: Composer, arguments: Arguments) -> int:
+    """Plays every job.
+
+    Returns:
+        0 when all went well, the code of the first failure, or 130.
+    """
+    jobs = _jobs(composer, arguments.overrides)
+    if arguments.switch("--plan"):
+        if arguments.switch("--json"):
+            raise InputError("--plan of a sweep has no --json; plan its jobs one by one")
+        for job in jobs:
+            show(f"{job.label}:")
+            show_plan(job.experiment, as_json=False)
+            show("")
+        return 0
+    results: list[tuple[Job, Played | RunError]] = []
+    code = 0
+    for number, job in enumerate(jobs, 1):
+        complain(f"job {number} of {len(jobs)}: {job.label}")
+        try:
+            quiet = arguments.switch("--quiet")
+            played = play(new_run(job.experiment), job.experiment, quiet=quiet, ladder=False)
+        except RunError as error:
+            complain(f"job {number} failed: {one_line(error)}")
+            code = code or error.exit_code
+            results.append((job, error))
+            continue
+        results.append((job, played))
+        if played.outcome.interrupted:
+            code = _INTERRUPTED
+            complain(
+                f"interrupted: go on with cogeval resume {called(played.run)}; not begun: "
+                f"{counted(len(jobs) - number, 'job')}"
+            )
+            break
+    _conclude(results, as_json=arguments.switch("--json"))
+    return code
+
+
+def _jobs(composer: Composer, overrides: Sequence[str]) -> list[Job]:
+    """Composes and builds every job; the message of one that fails names it."""
+    listed = composer.jobs(overrides)
+    varying = [i for i in range(len(listed[0])) if len({job[i] for job in listed}) > 1]
+    jobs = []
+    for number, job in enumerate(listed, 1):
+        try:
+            experiment = build_experiment(read_config(composer.compose(job)))
+        except InputError as error:
+            error.add_note(f"in job {number} of {len(listed)} ({' '.join(job)}); nothing was started")
+            raise
+        jobs.append(Job(tuple(job[i] for i in varying), experiment))
+    return jobs
+
+
+def _conclude(results: Sequence[tuple[Job, Played | RunError]], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"jobs": [_job_json(job, result) for job, result in results]})
+        return
+    columns = [Column("job", numeric=False), Column("run", numeric=False, min_width=32)]
+    columns += [Column("episodes"), Column("first", numeric=False)]
+    rows = []
+    for job, result in results:
+        if isinstance(result, RunError):
+            cells = [Text("failed", style="bold red"), Text("-"), Text("-")]
+        else:
+            best = next(iter(result.summary.ladder.rows if result.summary.ladder else ()), None)
+            cells = [
+                literal(result.run.run_id),
+                Text(f"{result.summary.recorded:,}"),
+                literal(f"{best.name} {best.elo:+.0f}" if best else "-"),
+            ]
+        rows.append([literal(job.label, "bold"), *cells])
+    show("", with_notes(f"Sweep of {counted(len(results), 'job')}", grid(columns, rows), ()))
+
+
+def _job_json(job: Job, result: Played | RunError) -> dict[str, object]:
+    if isinstance(result, RunError):
+        return {"overrides": list(job.overrides), "error": one_line(result)}
+    return {"overrides": list(job.overrides), **outcome_json(result)}

@@ -1,0 +1,258 @@
+"""What the commands are: their names, flags and help texts.
+
+Invariant: stdlib only and no work at import, so that help answers at once; a command's own module is
+imported when the command runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ALL_OVERRIDES = ("",)
+"""Every key starts with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag.
+
+    Args:
+        names: the long one first; it is also the key of `Arguments.flags`.
+        help: one line.
+        value: placeholder of its value; None: the flag is a switch.
+        choices: the values it takes; empty: any.
+        lone: the value that it has when none is given; None: one must be given.
+    """
+
+    names: tuple[str, ...]
+    help: str
+    value: str | None = None
+    choices: tuple[str, ...] = ()
+    lone: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One command.
+
+    Args:
+        name: what the user types.
+        usage: what may follow it.
+        line: what it does, in one line.
+        target: ``module:function`` that carries it out.
+        flags: beside --debug and --help, which all have.
+        overrides: prefixes of the configuration keys that it takes as KEY=VALUE.
+        takes_run: its words name runs.
+        more: what the help says below the flags.
+        examples: complete command lines.
+    """
+
+    name: str
+    usage: str
+    line: str
+    target: str
+    flags: tuple[Flag, ...] = ()
+    overrides: tuple[str, ...] = ()
+    takes_run: bool = False
+    more: str = ""
+    examples: tuple[str, ...] = ()
+
+
+HELP = Flag(("--help", "-h"), "show this text")
+DEBUG = Flag(("--debug",), "show the traceback of a failure")
+JSON = Flag(("--json",), "print one JSON object and nothing else")
+QUIET = Flag(("--quiet", "-q"), "no progress")
+CONFIG_DIR = Flag(("--config-dir", "-cd"), "search this directory for configuration too", "DIR")
+CONFIG_NAME = Flag(("--config-name", "-cn"), "primary configuration instead of config", "NAME")
+INFO_CHOICES = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
+
+_RUN = (
+    "RUN is a run id, its unique beginning, a run directory, or latest (the newest\n"
+    "under run.root). Runs that lie elsewhere: run.root=DIR."
+)
+_READING = ("run.root",)
+_RATING = ("run.root", "rating.")
+
+VERBS: dict[str, Verb] = {
+    verb.name: verb
+    for verb in (
+        Verb(
+            "run",
+            "[FLAGS] [KEY=VALUE ...]",
+            "play a run as the configuration says",
+            "cogeval.cli.playing:run",
+            flags=(
+                Flag(("--plan",), "what would be played, and its cost; starts nothing"),
+                Flag(("--multirun", "-m"), "sweep: one run for each combination of KEY=A,B,..."),
+                Flag(("--cfg", "-c"), "print the configuration instead:", "WHICH", ("job", "hydra", "all")),
+                Flag(("--package", "-p"), "with --cfg: only this part of it", "PART"),
+                Flag(("--resolve",), "with --cfg: interpolations resolved"),
+                Flag(("--info", "-i"), "say how Hydra composes it", "WHAT", INFO_CHOICES, "all"),
+                CONFIG_DIR,
+                CONFIG_NAME,
+                JSON,
+                QUIET,
+            ),
+            overrides=ALL_OVERRIDES,
+            more=(
+                "KEY=VALUE is a Hydra override. Groups: game, pool, schedule, deadlines, cluster,\n"
+                "tracking, rating, experiment. --cfg job shows every key; +KEY=VALUE adds one,\n"
+                "~KEY takes one away."
+            ),
+            examples=(
+                "cogeval run game=cogchemists pool=baselines schedule.blocks=100 seed=0",
+                "cogeval run -m game.rounds=3,6,10 schedule=rotations",
+                "cogeval run --plan experiment=first_ladder",
+            ),
+        ),
+        Verb(
+            "resume",
+            "RUN [FLAGS] [KEY=VALUE ...]",
+            "play what a run still misses",
+            "cogeval.cli.resuming:resume",
+            flags=(JSON, QUIET),
+            overrides=("run.root", "cluster.", "tracking.", "store."),
+            takes_run=True,
+            more=_RUN + "\nOnly cluster., tracking. and store. keys can differ from the run's own.",
+            examples=("cogeval resume latest", "cogeval resume latest cluster.workers=4"),
+        ),
+        Verb(
+            "status",
+            "RUN [--json] [run.root=DIR]",
+            "how far a run is, its digest, its faults",
+            "cogeval.cli.status:status",
+            flags=(JSON,),
+            overrides=_READING,
+            takes_run=True,
+            more=_RUN,
+            examples=("cogeval status latest", "cogeval status latest run.root=/data/runs --json"),
+        ),
+        Verb(
+            "show",
+            "RUN [--json] [KEY=VALUE ...]",
+            "ladder, score quantiles, faults and fallbacks, effort, seat effects",
+            "cogeval.cli.showing:show",
+            flags=(JSON,),
+            overrides=_RATING,
+            takes_run=True,
+            more=_RUN,
+            examples=("cogeval show latest", "cogeval show latest rating.anchor=quack"),
+        ),
+        Verb(
+            "rate",
+            "RUN... [--json] [KEY=VALUE ...]",
+            "one ladder over several runs of one game",
+            "cogeval.cli.showing:rate",
+            flags=(JSON, Flag(("--anchor",), "fix this agent's Elo at rating.anchor_elo", "AGENT")),
+            overrides=_RATING,
+            takes_run=True,
+            more=_RUN + "\nAn episode counts once, however many of the runs hold it; agents are joined by\n"
+            "name and fingerprint, blocks by seed.",
+            examples=("cogeval rate latest", "cogeval rate 2026-03 2026-04 --anchor quack"),
+        ),
+        Verb(
+            "compare",
+            "A B [RUN...] [--json] [KEY=VALUE ...]",
+            "agent B against agent A, block by block, with an interval",
+            "cogeval.cli.comparing:compare",
+            flags=(JSON,),
+            overrides=_RATING,
+            takes_run=True,
+            more=_RUN + "\nWithout a RUN: the latest.",
+            examples=("cogeval compare quack assayer", "cogeval compare quack assayer latest --json"),
+        ),
+        Verb(
+            "ui",
+            "[RUN] [--print] [KEY=VALUE ...]",
+            "open MLflow's pages on a run's tracking store",
+            "cogeval.cli.tracking:ui",
+            flags=(
+                Flag(("--print",), "print the command and do not start it"),
+                Flag(("--port",), "port of the pages instead of 5000", "PORT"),
+            ),
+            overrides=("run.root", "tracking."),
+            takes_run=True,
+            more=_RUN + "\nWithout a RUN: the latest.",
+            examples=("cogeval ui latest", "cogeval ui latest --port 5001"),
+        ),
+        Verb(
+            "track",
+            "RUN [KEY=VALUE ...]",
+            "log a run to MLflow again; what is there already is not doubled",
+            "cogeval.cli.tracking:track",
+            flags=(JSON,),
+            overrides=("run.root", "tracking.", "rating."),
+            takes_run=True,
+            more=_RUN,
+            examples=("cogeval track latest", "cogeval track latest tracking.uri=http://HOST:5000"),
+        ),
+        Verb(
+            "audit",
+            "RUN [--json] [run.root=DIR]",
+            "recompute every derived number of a run and compare",
+            "cogeval.cli.status:audit",
+            flags=(JSON,),
+            overrides=_READING,
+            takes_run=True,
+            more=_RUN + "\nThe exit code is 1 when any differs.",
+            examples=("cogeval audit latest",),
+        ),
+        Verb(
+            "games",
+            "[--json]",
+            "the games, their parameters and baselines",
+            "cogeval.cli.listing:games",
+            flags=(JSON, CONFIG_DIR),
+            examples=("cogeval games",),
+        ),
+        Verb(
+            "agents",
+            "[--json]",
+            "the kinds of agents, the baselines of each game, and the pools",
+            "cogeval.cli.listing:agents",
+            flags=(JSON, CONFIG_DIR),
+            examples=("cogeval agents", "cogeval agents --config-dir my_conf"),
+        ),
+        Verb("version", "", "the version of cogeval and of what it runs on", "cogeval.cli.listing:version"),
+    )
+}
+
+SHELL_COMPLETION = Flag(
+    ("--shell-completion", "-sc"), "install or uninstall completion: install=bash|zsh|fish", "WHAT"
+)
+
+
+def help_text() -> str:
+    """The help of the whole program."""
+    lines = ["cogeval: evaluate agents in multi-seat games, in bulk, reproducibly.", ""]
+    lines += ["usage: cogeval VERB [FLAGS] [RUN] [KEY=VALUE ...]", "", "verbs:"]
+    lines += [f"  {verb.name:<8} {verb.line}" for verb in VERBS.values()]
+    lines += ["", "examples:"]
+    lines += [
+        "  cogeval run game=cogchemists pool=baselines schedule.blocks=100 seed=0",
+        "  cogeval show latest",
+        "  cogeval compare quack assayer latest",
+    ]
+    lines += ["", "flags:"]
+    lines += [f"  {'cogeval VERB --help':<28} what VERB takes"]
+    lines += [f"  {'--version':<28} print the version"]
+    lines += [f"  {'--debug':<28} {DEBUG.help}"]
+    lines += [f"  {'--shell-completion WHAT':<28} completion of bash, zsh, fish; without WHAT: how"]
+    return "\n".join(lines) + "\n"
+
+
+def verb_help(verb: Verb) -> str:
+    """The help of one command."""
+    lines = [f"usage: cogeval {verb.name} {verb.usage}".rstrip(), ""]
+    lines.append(verb.line[0].upper() + verb.line[1:] + ".")
+    if verb.more:
+        lines += ["", verb.more]
+    lines += ["", "flags:"]
+    for flag in (*verb.flags, DEBUG, HELP):
+        value = "" if flag.value is None else f" [{flag.value}]" if flag.lone else f" {flag.value}"
+        lines.append(f"  {', '.join(flag.names) + value:<24} {flag.help}")
+        if flag.choices:
+            lines.append(f"{'':<27}{' '.join(flag.choices)}")
+    if verb.examples:
+        lines += ["", "examples:", *(f"  {example}" for example in verb.examples)]
+    return "\n".join(lines) + "\n"

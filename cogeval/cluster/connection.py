@@ -1,0 +1,110 @@
+"""The Ray that a run plays on: one of our own by default, or a cluster that is already there.
+
+Invariant: our own Ray is private (a temporary directory of its own, no dashboard, no usage reports)
+and gone when the context ends; a cluster that was there before stays as it was.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import ray
+
+from cogeval.cluster.plan import ClusterOptions
+from cogeval.errors import InputError, RunError
+
+_HOME = "cogeval-ray-"  # then the driver's pid: temporary directories of our own Rays
+_OBJECT_STORE_BYTES = 100_000_000  # receipts are small and rows never pass through the object store
+
+
+@contextmanager
+def connected(options: ClusterOptions) -> Iterator[int]:
+    """Connects to Ray for the time of a run.
+
+    Args:
+        options: the address, and the number of workers that must fit.
+
+    Yields:
+        The number of workers to start.
+
+    Raises:
+        InputError: no cluster answers at the address, or it is too small.
+        RunError: our own Ray does not start.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else a warning at every start
+    if ray.is_initialized():  # a caller (a notebook, a test) holds the connection
+        yield _fitting(options)
+        return
+    if options.address is None:
+        with _own_ray(options):
+            yield options.workers or os.cpu_count() or 1
+        return
+    try:
+        ray.init(address=options.address, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"cluster.address: no Ray cluster answers at {options.address!r} ({error}); start one with "
+            "`ray start --head` or leave cluster.address out to play on this machine"
+        ) from error
+    try:
+        yield _fitting(options)
+    finally:
+        ray.shutdown()
+
+
+def _fitting(options: ClusterOptions) -> int:
+    """The number of workers, which must fit: Ray would wait silently for room that never comes."""
+    cpus = int(ray.cluster_resources().get("CPU", 0))
+    if cpus < 1:
+        raise InputError("the Ray cluster has no CPUs; add a node to it before the run")
+    workers = options.workers or cpus
+    if workers > cpus:
+        raise InputError(
+            f"cluster.workers: expected at most {cpus}, the CPUs of the cluster, got {workers}; "
+            "lower it or add nodes"
+        )
+    return workers
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Removes what drivers that were killed have left behind."""
+    for path in parent.glob(f"{_HOME}*-*"):
+        pid = path.name.removeprefix(_HOME).partition("-")[0]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)) and path.stat().st_uid == os.getuid():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def _own_ray(options: ClusterOptions) -> Iterator[None]:
+    # Socket paths have about 100 characters at most, which the temporary directory of macOS uses up.
+    short = Path("/tmp")  # noqa: S108 - the directory made in it is private
+    parent = short if short.is_dir() else Path(tempfile.gettempdir())
+    _remove_abandoned(parent)
+    home = tempfile.mkdtemp(prefix=f"{_HOME}{os.getpid()}-", dir=parent)
+    cpus = os.cpu_count() or 1
+    try:
+        ray.init(
+            address="local",  # never one that another process left an address file of
+            num_cpus=max(cpus, options.workers or 0),
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            object_store_memory=_OBJECT_STORE_BYTES,
+            _temp_dir=home,
+        )
+    except Exception as error:
+        shutil.rmtree(home, ignore_errors=True)
+        raise RunError(f"Ray did not start on this machine: {error}") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+        shutil.rmtree(home, ignore_errors=True)

@@ -1,0 +1,324 @@
+"""The driver: keeps every worker busy, writes the records, and survives the workers.
+
+Invariant: what happens next is the ledger's decision; the driver feeds it events and carries out its
+commands. It holds indexes and sums only, never rows, so that its memory does not grow with the run.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+import ray
+from ray import cloudpickle
+from ray.exceptions import RayActorError, RayError
+
+from cogeval.cluster.connection import connected
+from cogeval.cluster.plan import ClusterOptions, Receipt, RunPlan, Tally
+from cogeval.cluster.signals import StopRequest
+from cogeval.cluster.workers import Pace, Worker, check_version, last_line
+from cogeval.errors import RunError
+from cogeval.schedule.ledger import Ledger
+from cogeval.schedule.log import attempts_from_log, log_entry
+from cogeval.schedule.messages import (
+    Command,
+    Commit,
+    Dispatch,
+    Done,
+    Event,
+    Failed,
+    Finished,
+    Recover,
+    Recovered,
+    Returned,
+    Room,
+    Sealed,
+    Stop,
+    WorkerLost,
+)
+from cogeval.store.read import recorded_indexes
+from cogeval.store.recover import recover
+from cogeval.store.run import RunDir
+from cogeval.store.shards import SealedShard
+
+_OBSERVE_S = 0.5  # between two looks at the progress
+_DRAIN_S = 60.0  # longest wait for workers to seal their shards after a stop
+_START_ATTEMPTS = 3  # workers that may die before they answer, one after the other
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a run is; what observers are shown."""
+
+    run_id: str
+    total: int
+    recorded: int  # in committed shards, from earlier drivers too
+    finished: int  # flushed by workers, awaiting their shard's record
+    void: int
+    elapsed_s: float  # since this driver began to play
+    episodes_per_s: float  # over the last seconds; 0 when unknown
+    num_workers: int
+    num_lost_workers: int
+    names: tuple[str, ...]
+    tally: Tally  # sums over the episodes that this driver saw finish
+
+    @property
+    def done(self) -> int:
+        """Episodes that need no more playing."""
+        return self.recorded + self.finished + self.void
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a driver ended."""
+
+    complete: bool  # every scheduled episode is recorded or void
+    interrupted: bool  # a signal asked it to stop
+    progress: Progress
+    start_s: float  # until the first worker answered
+    num_played: int  # episodes finished by this driver's workers
+    window_s: float  # from the first receipt with finished episodes to the last
+    window_episodes: int  # finished in that time
+
+
+Observer = Callable[[Progress], None]
+
+
+def drive(plan: RunPlan, run: RunDir, options: ClusterOptions, observers: Sequence[Observer] = ()) -> Outcome:
+    """Plays what is missing of a run.
+
+    Args:
+        plan: the run.
+        run: its directory; this driver takes its lock.
+        options: where and how wide.
+        observers: called with the progress about twice a second; they must not raise.
+
+    Returns:
+        How it ended; an interruption is an outcome, not an error.
+
+    Raises:
+        InputError: another driver holds the run, or the cluster does not fit.
+        RunError: a full disk, or workers that cannot start. What is committed stays intact.
+    """
+    with run.lock(), StopRequest() as stop:
+        driver = _Driver(plan, run, options, observers, stop)
+        driver.take_stock()
+        if driver.complete:
+            return driver.outcome()
+        with connected(options) as num_workers:
+            stop.take_over()  # Ray has installed its own handlers
+            return driver.play(num_workers)
+
+
+class _Driver:
+    def __init__(
+        self,
+        plan: RunPlan,
+        run: RunDir,
+        options: ClusterOptions,
+        observers: Sequence[Observer],
+        stop: StopRequest,
+    ) -> None:
+        self.plan = plan
+        self.run = run
+        self.options = options
+        self.observers = observers
+        self.stop = stop
+        self.shards: dict[str, SealedShard] = {}  # sealed, awaiting their commands
+        self.workers: dict[str, Worker] = {}
+        self.by_call: dict[ray.ObjectRef, Worker] = {}
+        self.tally = Tally.empty(len(plan.agents))
+        self.complete = self.ended = False
+        self.fatal: str | None = None  # why the run cannot go on
+        self.generation = secrets.token_hex(3)  # worker ids never repeat, whoever drives
+        self.num_spawned = self.num_lost = self.num_unready = 0
+        self.began = self.observed = time.monotonic()
+        self.start_s = 0.0
+        self.pace = Pace()
+
+    def take_stock(self) -> None:
+        """Recovers what earlier drivers left and asks the ledger what is missing."""
+        recovered = recover(self.run.path)
+        recorded, damaged = recorded_indexes(self.run)
+        for broken in damaged:  # its episodes are missing again
+            self.run.set_aside(broken)
+        history = attempts_from_log(self.run.log_lines(), recorded=recorded.tolist())
+        self.ledger = Ledger(
+            len(self.plan.schedule),
+            max_attempts=self.options.max_attempts,
+            recorded=recorded.tolist(),
+            attempts=history.attempts,
+            void=history.void,
+        )
+        for shard in recovered:
+            self.take_shards(shard.shard_id, [shard])
+        self.complete = self.ledger.is_complete
+
+    def play(self, num_workers: int) -> Outcome:
+        """Feeds workers until nothing is missing or somebody asks to stop."""
+        pickled = cloudpickle.dumps(self.plan)
+        self.pickled_plan = ray.put(pickled)
+        for _ in range(num_workers):
+            self.spawn()
+        while not self.ended:
+            if self.stop.requested or self.fatal:
+                self.drain()
+                break
+            done, _ = ray.wait(list(self.by_call), timeout=0.2)
+            for call in done:
+                self.answer(self.by_call.pop(call), call)
+            self.observe()
+        self.observe(last=True)
+        if self.fatal:
+            raise RunError(self.fatal)
+        return self.outcome()
+
+    def spawn(self) -> None:
+        worker_id = f"{self.generation}-w{self.num_spawned}"
+        self.num_spawned += 1
+        worker = Worker(worker_id, self.plan.import_paths, self.pickled_plan, self.plan.episodes_in_flight)
+        self.workers[worker_id] = worker
+        self.by_call[worker.pending] = worker
+
+    def answer(self, worker: Worker, call: ray.ObjectRef) -> None:
+        """Takes a worker's answer, or its death, and asks again."""
+        try:
+            answer = ray.get(call)
+        except RayActorError as error:
+            self.lose(worker, error)
+            return
+        except RayError as error:
+            raise RunError(f"worker {worker.id} failed: {last_line(error)}") from error
+        if isinstance(answer, Receipt):
+            self.take(worker, answer)
+        else:
+            check_version(worker.id, answer)
+            worker.ready, self.num_unready = True, 0
+            self.start_s = self.start_s or time.monotonic() - self.began
+        self.feed(worker)
+        self.by_call[worker.ask()] = worker
+
+    def take(self, worker: Worker, receipt: Receipt) -> None:
+        """Turns a receipt into events."""
+        worker.note(receipt)
+        self.tally.add(receipt.tally)
+        self.fatal = self.fatal or receipt.fatal
+        if receipt.finished:
+            self.pace.note(len(receipt.finished))
+            self.tell(Finished(worker.id, receipt.finished))
+        for index, what in receipt.failed:
+            self.tell(Failed(worker.id, index, what))
+        if receipt.returned:
+            self.tell(Returned(worker.id, receipt.returned))
+        self.take_shards(worker.id, receipt.sealed)
+
+    def take_shards(self, worker_id: str, shards: Iterable[SealedShard]) -> None:
+        for shard in shards:
+            self.shards[shard.shard_id] = shard
+            self.tell(Sealed(worker_id, shard.shard_id, shard.indexes))
+
+    def feed(self, worker: Worker) -> None:
+        """Offers the ledger the room that a worker has, or asks it to seal when nothing is left."""
+        todo = self.ledger.counts().todo
+        if todo == 0:
+            worker.seal_when_idle()
+        elif room := worker.room(todo, len(self.workers)):
+            self.tell(Room(worker.id, room))
+
+    def tell(self, event: Event) -> None:
+        """Gives the ledger an event and obeys; what the ledger's log keeps is written first."""
+        self.keep(event)
+        for command in self.ledger.handle(event):
+            self.keep(command)
+            self.obey(command)
+
+    def keep(self, message: Event | Command) -> None:
+        if (entry := log_entry(message)) is not None:
+            self.run.append_log(entry)
+
+    def obey(self, command: Command) -> None:
+        match command:
+            case Dispatch(worker_id, indexes, _):
+                self.workers[worker_id].give(indexes)
+            case Commit(_, shard_id, accepted, superseded):
+                self.run.commit(self.shards.pop(shard_id), accepted, superseded)
+            case Recover(worker_id):
+                self.take_shards(worker_id, recover(self.run.path, worker_id))
+                self.tell(Recovered(worker_id))
+            case Done(complete):
+                self.ended, self.complete = True, complete
+
+    def lose(self, worker: Worker, error: RayActorError) -> None:
+        """A worker died: keep its finished episodes, send the others again, start another worker."""
+        self.num_lost += 1
+        ray.kill(worker.actor)  # dead already, or cut off: it must not go on writing
+        del self.workers[worker.id]
+        self.tell(WorkerLost(worker.id))
+        if not worker.ready:
+            self.num_unready += 1
+            if self.num_unready >= _START_ATTEMPTS:
+                raise RunError(f"workers die as they start: {last_line(error)}")
+        if not self.ended:
+            self.spawn()
+
+    def drain(self) -> None:
+        """Stops: workers drop what is unfinished and seal the rest."""
+        self.tell(Stop())
+        ready = [w for w in self.workers.values() if w.ready]
+        pending = {call: w for call, w in self.by_call.items() if w in ready}
+        last = {w.actor.drain.remote(): w for w in ready}
+        for calls in (pending, last):  # what the pending call reports comes before the last receipt
+            done, late = (
+                ray.wait(list(calls), num_returns=len(calls), timeout=_DRAIN_S) if calls else ([], [])
+            )
+            for call in done:
+                self.take_last(calls[call], call)
+            for call in late:
+                ray.kill(calls[call].actor)
+                self.take_shards(calls[call].id, recover(self.run.path, calls[call].id))
+
+    def take_last(self, worker: Worker, call: ray.ObjectRef) -> None:
+        try:
+            answer = ray.get(call)
+        except RayError:
+            self.take_shards(worker.id, recover(self.run.path, worker.id))
+            return
+        if isinstance(answer, Receipt):
+            self.take(worker, answer)
+
+    def observe(self, *, last: bool = False) -> None:
+        """Shows the progress to whoever watches, about twice a second."""
+        now = time.monotonic()
+        if not last and now - self.observed < _OBSERVE_S:
+            return
+        self.observed = now
+        progress = self.progress(now)
+        for observer in self.observers:
+            observer(progress)
+
+    def progress(self, now: float) -> Progress:
+        counts = self.ledger.counts()
+        return Progress(
+            run_id=self.plan.run_id,
+            total=len(self.plan.schedule),
+            recorded=counts.recorded,
+            finished=counts.finished,
+            void=counts.void,
+            elapsed_s=now - self.began,
+            episodes_per_s=self.pace.recent(now),
+            num_workers=len(self.workers),
+            num_lost_workers=self.num_lost,
+            names=tuple(agent.name for agent in self.plan.agents),
+            tally=self.tally,
+        )
+
+    def outcome(self) -> Outcome:
+        return Outcome(
+            complete=self.complete,
+            interrupted=self.stop.requested and not self.complete,
+            progress=self.progress(time.monotonic()),
+            start_s=self.start_s,
+            num_played=self.pace.total,
+            window_s=self.pace.window_s,
+            window_episodes=self.pace.window_episodes,
+        )

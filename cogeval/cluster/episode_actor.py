@@ -1,0 +1,76 @@
+"""The Ray actor around an `EpisodeHost`.
+
+Invariant: nothing is decided here. A death of its process surfaces at once (max_restarts=0) and no
+call is ever repeated by Ray.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from typing import Any
+
+import ray
+from ray import cloudpickle
+from ray.actor import ActorHandle
+
+from cogeval import __version__
+from cogeval.cluster.host import EpisodeHost
+from cogeval.cluster.plan import Receipt, RunPlan
+
+
+class EpisodeActor:
+    """Plays episodes of one run in one process.
+
+    Args:
+        import_paths: directories to import agents from, before the plan is read.
+        plan: a pickled `RunPlan`.
+        worker: this worker's id.
+    """
+
+    def __init__(self, import_paths: tuple[str, ...], plan: bytes, worker: str) -> None:
+        for path in reversed(import_paths):
+            if path not in sys.path:
+                sys.path.insert(0, path)
+        self._plan: RunPlan = cloudpickle.loads(plan)
+        self._worker = worker
+        self._host: EpisodeHost | None = None
+
+    async def hello(self) -> dict[str, Any]:
+        """Where this worker is and which cogeval it runs."""
+        self._host = EpisodeHost(self._plan, self._worker)  # here: it belongs to the actor's event loop
+        return {"host": socket.gethostname(), "pid": os.getpid(), "cogeval": __version__}
+
+    async def give(self, indexes: tuple[int, ...]) -> None:
+        """Adds episodes to the queue."""
+        self._playing.give(indexes)
+
+    async def report(self, wait_s: float) -> Receipt:
+        """Gives what happened since the last receipt."""
+        return await self._playing.report(wait_s)
+
+    async def seal(self) -> None:
+        """Seals the open shard."""
+        await self._playing.seal()
+
+    async def drain(self) -> Receipt:
+        """Stops, seals, and gives the last receipt."""
+        return await self._playing.drain()
+
+    @property
+    def _playing(self) -> EpisodeHost:
+        assert self._host is not None, "hello comes first"
+        return self._host
+
+
+def start_actor(import_paths: tuple[str, ...], plan: ray.ObjectRef, worker_id: str) -> ActorHandle:
+    """Starts an episode actor on some node of the cluster, with one CPU.
+
+    Args:
+        import_paths: directories to import agents from.
+        plan: reference to the pickled plan.
+        worker_id: unique in the run for ever.
+    """
+    remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=1)(EpisodeActor)
+    return remote.remote(import_paths, plan, worker_id)

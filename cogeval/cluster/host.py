@@ -1,0 +1,244 @@
+"""A worker's inside: plays many episodes at once, writes their rows, and answers with receipts.
+
+Invariant: an episode is reported finished only when its rows are in the worker's streams, and a shard
+only when its files are complete on disk. Imports no ray: the actor is a thin shell around this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from cogeval.cluster.plan import Receipt, RunPlan, Tally
+from cogeval.core.episode import play
+from cogeval.core.record import ActionCodec, Episode
+from cogeval.errors import RunError
+from cogeval.schedule.designs import Slot
+from cogeval.store.shards import SealedShard
+from cogeval.store.write import ShardWriter
+
+_FLUSH_EPISODES = 64  # deterministic episodes are written in groups: a flush costs as much as a few of them
+_BREATH_S = 0.02  # longest that playing keeps the event loop from answering the driver
+
+
+class EpisodeHost:
+    """Plays the episodes that it is given.
+
+    Args:
+        plan: the run.
+        worker: this worker's id, unique in the run for ever.
+    """
+
+    def __init__(self, plan: RunPlan, worker: str) -> None:
+        self._plan = plan
+        self._worker = worker
+        self._codec = ActionCodec(plan.game)
+        self._queue: deque[int] = deque()
+        self._lanes: set[asyncio.Task[None]] = set()
+        self._seals: set[asyncio.Task[None]] = set()
+        self._writer: ShardWriter | None = None
+        self._writer_opened = 0.0
+        self._num_shards = 0
+        self._unflushed: list[int] = []
+        self._finished: list[int] = []
+        self._failed: list[tuple[int, str]] = []
+        self._returned: list[int] = []
+        self._sealed: list[SealedShard] = []
+        self._tally = Tally.empty(len(plan.agents))
+        self._fatal: str | None = None
+        self._news = asyncio.Event()  # set when a report should not wait any longer
+        self._breathed = time.monotonic()
+
+    def give(self, indexes: Iterable[int]) -> None:
+        """Adds episodes to the queue and starts as many lanes as there is use for."""
+        self._queue.extend(indexes)
+        for _ in range(min(self._plan.episodes_in_flight - len(self._lanes), len(self._queue))):
+            lane = asyncio.ensure_future(self._lane())
+            self._lanes.add(lane)
+            lane.add_done_callback(self._lane_done)
+
+    async def report(self, wait_s: float) -> Receipt:
+        """Gives what happened since the last receipt.
+
+        Args:
+            wait_s: longest wait for news, in seconds; shorter when the work ran out.
+        """
+        if self._lanes or self._seals:
+            self._news.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), wait_s)
+        elif not (self._finished or self._unflushed or self._failed or self._sealed or self._fatal):
+            await asyncio.sleep(min(wait_s, 0.05))  # idle: the driver asks again
+        self._guarded_flush()
+        return self._receipt()
+
+    async def seal(self) -> None:
+        """Seals the open shard; a receipt will name it."""
+        self._guarded_flush()
+        self._roll()
+
+    async def drain(self) -> Receipt:
+        """Drops what is not finished, seals what is, and gives the last receipt."""
+        self._returned += self._queue
+        self._queue.clear()
+        for lane in list(self._lanes):
+            lane.cancel()
+        await asyncio.gather(*self._lanes, return_exceptions=True)
+        await self.seal()
+        await asyncio.gather(*self._seals)
+        self._news.set()
+        return self._receipt()
+
+    async def _lane(self) -> None:
+        """Plays episodes from the queue until it is empty."""
+        while self._queue and self._fatal is None:
+            index = self._queue.popleft()
+            slot = self._plan.schedule[index]
+            try:
+                episode = await self._play(slot)
+            except asyncio.CancelledError:
+                self._returned.append(index)
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever failed in here is ours: this episode is retried
+                what = "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+                self._failed.append((index, f"episode {index}, seed {slot.seed}: {what}"))
+            else:
+                self._keep(slot, episode)
+            if time.monotonic() - self._breathed > _BREATH_S:
+                await asyncio.sleep(0)
+                self._breathed = time.monotonic()
+
+    async def _play(self, slot: Slot) -> Episode:
+        plan = self._plan
+        return await play(
+            plan.game,
+            slot.seed,
+            plan.seats(slot.lineup),
+            fallback=plan.fallback,
+            deadlines=plan.deadlines,
+            replicate=slot.replicate,
+            codec=self._codec,
+        )
+
+    def _lane_done(self, lane: asyncio.Task[None]) -> None:
+        self._lanes.discard(lane)
+        if not lane.cancelled() and (error := lane.exception()) is not None:
+            self._fatal = f"{type(error).__name__}: {error}"
+        if not self._lanes:
+            self._news.set()
+
+    def _keep(self, slot: Slot, episode: Episode) -> None:
+        """Writes an episode's rows and counts it."""
+        try:
+            self._open_writer().add(
+                index=slot.index,
+                episode_id=self._plan.episode_id(slot),
+                block=slot.block,
+                lineup=slot.lineup,
+                episode=episode,
+                action_text=self._codec.text,
+            )
+            self._unflushed.append(slot.index)
+            count(self._tally, slot.lineup, episode)
+            # What may have cost money or time is on disk before anything else happens.
+            if not self._plan.deterministic or len(self._unflushed) >= _FLUSH_EPISODES:
+                self._flush()
+        except RunError as error:
+            self._fatal = str(error)
+            self._news.set()
+
+    def _open_writer(self) -> ShardWriter:
+        if self._writer is None:
+            self._writer = ShardWriter(
+                self._plan.run_path,
+                f"{self._worker}-{self._num_shards:04d}",
+                agent_names=[agent.name for agent in self._plan.agents],
+                worker=self._worker,
+            )
+            self._num_shards += 1
+            self._writer_opened = time.monotonic()
+        return self._writer
+
+    def _flush(self) -> None:
+        if self._writer is None or not self._unflushed:
+            return
+        self._writer.flush()
+        self._finished += self._unflushed
+        self._unflushed = []
+        is_old = time.monotonic() - self._writer_opened >= self._plan.seal_every_s
+        if is_old or self._writer.num_bytes >= self._plan.shard_bytes:
+            self._roll()
+
+    def _guarded_flush(self) -> None:
+        try:
+            self._flush()
+        except RunError as error:
+            self._fatal = str(error)
+
+    def _roll(self) -> None:
+        """Seals the open shard in a thread; the next episode opens another."""
+        if self._writer is None or self._fatal is not None:
+            return
+        task = asyncio.ensure_future(self._seal(self._writer))
+        self._writer = None
+        self._seals.add(task)
+        task.add_done_callback(self._seals.discard)
+
+    async def _seal(self, writer: ShardWriter) -> None:
+        try:
+            shard = await asyncio.to_thread(writer.seal)
+            self._sealed.append(shard)  # not in one expression: a receipt replaces the list meanwhile
+        except RunError as error:
+            self._fatal = str(error)
+        self._news.set()
+
+    def _receipt(self) -> Receipt:
+        receipt = Receipt(
+            self._worker,
+            tuple(self._finished),
+            tuple(self._failed),
+            tuple(self._returned),
+            tuple(self._sealed),
+            self._tally,
+            self._fatal,
+        )
+        self._finished, self._failed, self._returned, self._sealed = [], [], [], []
+        self._tally = Tally.empty(len(self._plan.agents))
+        return receipt
+
+
+def count(tally: Tally, lineup: tuple[int, ...], episode: Episode) -> None:
+    """Adds one episode to running sums.
+
+    Args:
+        tally: changed in place.
+        lineup: agent index per seat.
+        episode: the finished episode.
+    """
+    weight = 1.0 / max(1, len(lineup) - 1)
+    ranks = episode.ranks
+    for i, one in enumerate(lineup):
+        tally.share_sum[one] += episode.shares[i]
+        tally.num_seats[one] += 1
+        for j in range(i + 1, len(lineup)):
+            other = lineup[j]
+            if one == other:
+                continue
+            if ranks[i] < ranks[j]:
+                tally.wins[one, other] += weight
+            elif ranks[j] < ranks[i]:
+                tally.wins[other, one] += weight
+            else:
+                tally.wins[one, other] += weight / 2
+                tally.wins[other, one] += weight / 2
+    for one in set(lineup):
+        tally.num_episodes[one] += 1
+    tally.num_clock_events += episode.has_clock_events
+    for attempt in episode.attempts:
+        if attempt.fault is not None:
+            tally.faults[lineup[attempt.seat]] += 1
+        if attempt.usage is not None:
+            tally.cost_usd += attempt.usage.cost_usd

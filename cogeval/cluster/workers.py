@@ -1,0 +1,141 @@
+"""The driver's view of its workers: what they hold, how fast they are, how much more they can take.
+
+Invariant: a worker always has exactly one call that the driver waits for; all other calls are
+one-way, and their failures surface in that one.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import ray
+
+from cogeval import __version__
+from cogeval.cluster.episode_actor import start_actor
+from cogeval.cluster.plan import Receipt
+from cogeval.errors import RunError
+
+_REPORT_S = 0.5  # between two receipts of a busy worker
+_CHUNK_S = 0.5  # least work in a chunk: a call costs about a millisecond
+_AHEAD_S = 1.5  # work that a worker holds beyond what it has in flight
+_FIRST_CHUNK = 32  # episodes sent before a worker's speed is known
+_RECENT_S = 10.0  # over which the shown pace is measured
+
+
+class Worker:
+    """One episode actor.
+
+    Args:
+        worker_id: unique in the run for ever.
+        import_paths: directories to import agents from.
+        plan: reference to the pickled plan.
+        in_flight: episodes that it plays at once.
+    """
+
+    def __init__(
+        self, worker_id: str, import_paths: tuple[str, ...], plan: ray.ObjectRef, in_flight: int
+    ) -> None:
+        self.id = worker_id
+        self.actor = start_actor(import_paths, plan, worker_id)
+        self.ready = False  # hello has been answered
+        self.pending: ray.ObjectRef = self.actor.hello.remote()
+        self._in_flight = in_flight
+        self._outstanding = 0  # episodes sent and not yet back
+        self._num_unsealed = 0  # finished since the last seal was asked for
+        self._rate = 0.0  # episodes/s, smoothed
+        self._reported_at = time.monotonic()
+
+    def ask(self) -> ray.ObjectRef:
+        """Asks for the next receipt, and gives the call to wait for."""
+        self.pending = self.actor.report.remote(_REPORT_S)
+        return self.pending
+
+    def give(self, indexes: tuple[int, ...]) -> None:
+        """Sends episodes."""
+        self._outstanding += len(indexes)
+        self.actor.give.remote(indexes)
+
+    def note(self, receipt: Receipt) -> None:
+        """Learns from a receipt how much is left and how fast the worker is."""
+        num_finished = len(receipt.finished)
+        self._outstanding -= num_finished + len(receipt.failed) + len(receipt.returned)
+        self._num_unsealed += num_finished
+        now = time.monotonic()
+        if num_finished:
+            rate = num_finished / max(now - self._reported_at, 1e-3)
+            self._rate = rate if self._rate == 0 else (self._rate + rate) / 2
+        self._reported_at = now
+
+    def room(self, todo: int, num_workers: int) -> int:
+        """How many episodes to send now; 0 when what it holds lasts a while.
+
+        Args:
+            todo: episodes that nobody has yet.
+            num_workers: workers that share them.
+        """
+        ahead = max(1 if self._rate else _FIRST_CHUNK, math.ceil(self._rate * _AHEAD_S))
+        least = max(1, math.ceil(self._rate * _CHUNK_S))
+        room = self._in_flight + ahead - self._outstanding
+        if room < least and self._outstanding > 0:
+            return 0
+        # Chunks shrink towards the end, so that workers finish together.
+        fair = math.ceil(todo / (2 * num_workers))
+        return max(0, min(room, max(fair, least)))
+
+    def seal_when_idle(self) -> None:
+        """Asks for the open shard to be sealed, once, when nothing is left to play."""
+        if self._outstanding == 0 and self._num_unsealed > 0:
+            self._num_unsealed = 0
+            self.actor.seal.remote()
+
+
+class Pace:
+    """How fast episodes finish, now and over the whole window of receipts."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._first: tuple[float, int] | None = None  # (time, total) at the first receipt
+        self._last = (0.0, 0)
+        self._recent: list[tuple[float, int]] = []
+
+    def note(self, num_finished: int) -> None:
+        """Counts the finished episodes of one receipt."""
+        self.total += num_finished
+        self._last = (time.monotonic(), self.total)
+        self._first = self._first or self._last
+
+    def recent(self, now: float) -> float:
+        """Episodes/s over the last seconds; 0 when unknown."""
+        self._recent = [*[r for r in self._recent if now - r[0] < _RECENT_S], (now, self.total)]
+        then, before = self._recent[0]
+        return (self.total - before) / (now - then) if now > then else 0.0
+
+    @property
+    def window_s(self) -> float:
+        """Seconds from the first receipt with finished episodes to the last."""
+        return self._last[0] - self._first[0] if self._first else 0.0
+
+    @property
+    def window_episodes(self) -> int:
+        """Episodes that finished in that window."""
+        return self._last[1] - self._first[1] if self._first else 0
+
+
+def check_version(worker_id: str, hello: dict[str, Any]) -> None:
+    """Refuses a worker that runs another cogeval: it might play by other rules.
+
+    Raises:
+        RunError: both versions are named.
+    """
+    if hello["cogeval"] != __version__:
+        raise RunError(
+            f"worker {worker_id} on {hello['host']} runs cogeval {hello['cogeval']}, the driver "
+            f"{__version__}; install one version on every node"
+        )
+
+
+def last_line(error: BaseException) -> str:
+    """The last line of an error's text: Ray puts the cause there, beneath its own traceback."""
+    return str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__

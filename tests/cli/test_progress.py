@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from cogeval.cli.output import counted, duration, size
+from cogeval.cli.progress import PLAIN_EVERY_S, PlainView, drawn, live_elo, words
+from cogeval.cluster.plan import Tally
+from cogeval.report.layout import to_text
+
+
+@dataclass(frozen=True)
+class State:
+    """What a driver's progress has."""
+
+    done: int
+    total: int
+    tally: Tally
+    void: int = 0
+    episodes_per_s: float = 0.0
+    num_lost_workers: int = 0
+    names: tuple[str, ...] = ("strong", "[red]weak[/red]")
+
+
+def state(done: int, **more: object) -> State:
+    tally = Tally.empty(2)
+    tally.wins = np.array([[0.0, 0.75 * done], [0.25 * done, 0.0]])
+    tally.share_sum = np.array([0.75 * done, 0.25 * done])
+    tally.num_seats = np.full(2, done)
+    return State(done, 1000, tally, **more)  # type: ignore[arg-type]
+
+
+def test_the_line_says_how_far_how_fast_and_what_went_wrong() -> None:
+    assert words(state(0)) == ["0 of 1,000 episodes", "0 faults"]
+    lost = state(500, episodes_per_s=20.0, void=3, num_lost_workers=1)
+    lost.tally.faults[1] = 1
+    lost.tally.cost_usd = 2.5
+    assert words(lost) == [
+        "500 of 1,000 episodes", "20/s", "0:25 to go", "1 fault", "3 void", "$2.50", "1 lost worker",
+    ]  # fmt: skip
+
+
+def test_plain_lines_come_every_few_seconds_and_at_the_end() -> None:
+    lines: list[str] = []
+    now = 0.0
+    view = PlainView(lines.append, lambda: now)
+    with view:
+        for now in np.arange(0.0, 2 * PLAIN_EVERY_S, 0.5):
+            view(state(int(now)))  # type: ignore[arg-type]
+    assert lines[0] == "starting workers\n"
+    assert len(lines) == 1 + 1 + 1
+    assert all(line.endswith("\n") and "\x1b" not in line for line in lines)
+
+
+def test_the_live_ladder_is_best_first_and_shows_names_literally() -> None:
+    text = to_text(drawn(state(100)))  # type: ignore[arg-type]
+    assert text.index("strong") < text.index("[red]weak[/red]")
+    assert "10%" in text
+    assert "so far" not in to_text(drawn(state(0)))  # type: ignore[arg-type]
+
+
+def test_live_elo_of_three_wins_in_four_is_near_190() -> None:
+    first, second = live_elo(np.array([[0.0, 75_000.0], [25_000.0, 0.0]]))
+    assert first - second == pytest.approx(190.8, abs=0.1)
+    assert first == -second
+
+
+def test_numbers_are_said_as_people_say_them() -> None:
+    assert [duration(s) for s in (0, 59.6, 3671)] == ["0:00", "1:00", "1:01:11"]
+    assert [size(n) for n in (12, 1500, 64_000_000, 3.2e12)] == ["12 bytes", "1.5 KB", "64 MB", "3.2 TB"]
+    assert [counted(1, "run"), counted(1200, "run")] == ["1 run", "1,200 runs"]
