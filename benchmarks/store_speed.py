@@ -47,6 +47,7 @@ def make_episode(rng: random.Random, seed: int, replies: bool) -> Episode:
                     "finish_reason": "stop",
                 }
             action = (rng.choice(WORDS), rng.randrange(40))
+            extra["action_text"] = f'["{action[0]}",{action[1]}]'
             attempts.append(
                 Attempt(phase, seat, 0, "lab", "agent", True, action, None, None, rng.random(), 0.0, **extra)
             )
@@ -73,7 +74,6 @@ def write_and_read(num: int, replies: bool) -> tuple[dict[str, float], int, Seal
         CPU seconds per step, bytes in the streams, and the sealed shard.
     """
     rng = random.Random(0)
-    codec: dict[object, str] = {(word, n): f'["{word}",{n}]' for word in WORDS for n in range(40)}
     spent: dict[str, float] = {}
 
     def timed(step: str, call: Callable[[], T]) -> T:
@@ -93,7 +93,6 @@ def write_and_read(num: int, replies: bool) -> tuple[dict[str, float], int, Seal
                 block=index,
                 lineup=(0, 1, 2, 0),
                 episode=make_episode(rng, index, replies),
-                action_text=codec.__getitem__,
             )
             timed("add", add)
             if index % GROUP == GROUP - 1:

@@ -22,7 +22,7 @@ from cogeval.agents import AgentEntry, build_agent
 from cogeval.cluster.plan import ClusterOptions, RunPlan
 from cogeval.core.episode import ON_FAULT, Fallback
 from cogeval.core.game import AnyGame, Json
-from cogeval.core.record import canonical_json
+from cogeval.core.record import canonical_json, experiment_key
 from cogeval.core.seat import Deadlines
 from cogeval.errors import InputError, unknown_name
 from cogeval.games import make_game
@@ -321,7 +321,7 @@ def build_plan(
         schedule=experiment.schedule,
         deadlines=experiment.deadlines,
         fallback=experiment.fallback,
-        rules_of_play=experiment.rules_of_play(),
+        experiment_key=experiment_key(experiment.game, experiment.rules_of_play()),
         import_paths=tuple(import_paths or make_importable(config.agent_paths)),
         episodes_in_flight=config.cluster.episodes_in_flight,
         shard_bytes=int(config.store.shard_mb * 1e6),

@@ -30,7 +30,7 @@ class RandomAgent:
         return Reply(request.decision.legal.sample(self._rng))
 
 
-def random_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> AgentEntry:  # noqa: ARG001
+def random_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> AgentEntry:  # noqa: ARG001 - plays any game
     """Uniform over the legal actions. Parameters: version (a label of yours)."""
     values = take(name, "random", settings, {"version": (str, _CODE)})
     version = values.pop("version")

@@ -21,7 +21,7 @@ def wrong_python(version):  # type: ignore[no-untyped-def]  # old Pythons read t
     if OLDEST_PYTHON <= tuple(version[:2]) < TOO_NEW_PYTHON:
         return None
     return (
-        "cogeval: cogeval needs Python 3.11 to 3.13, this is %s (%s); install one of those and make the "  # noqa: UP031
+        "cogeval: cogeval needs Python 3.11 to 3.13, this is %s (%s); install one of those and make the "  # noqa: UP031 - as old
         "environment anew with it" % (".".join(str(n) for n in version[:3]), sys.executable)
     )
 
@@ -35,7 +35,7 @@ def main(argv=None):  # type: ignore[no-untyped-def]  # old Pythons read this li
     Returns:
         The exit code: 0 fine, 1 our failure, 2 wrong input, 130 interrupted, 141 nobody reads on.
     """
-    message = wrong_python(sys.version_info)  # type: ignore[no-untyped-call]
+    message = wrong_python(sys.version_info)  # type: ignore[no-untyped-call]  # as above
     if message:
         sys.stderr.write(message + "\n")
         return 2

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from cogeval.cli.arguments import is_override
@@ -120,9 +119,10 @@ def _split(words: Sequence[str], flags: dict[str, Flag]) -> tuple[dict[str, str]
 
 def _runs(word: str, roots: Sequence[str]) -> list[str]:
     """The names of runs that begin with a word."""
-    root = Path(roots[-1].partition("=")[2] if roots else "runs")
-    names = sorted(path.parent.name for path in root.glob("*/manifest.json"))
-    return [name for name in (*names, *(["latest"] if names else [])) if name.startswith(word)]
+    from cogeval.store.roots import LATEST, list_runs
+
+    names = [path.name for path in list_runs(roots[-1].partition("=")[2] if roots else "runs")]
+    return [name for name in (*names, *([LATEST] if names else [])) if name.startswith(word)]
 
 
 def _plugin(shell: str, config_dir: str | None = None) -> Any:

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cogeval.core.record import FAULTS
-from cogeval.store.columns import to_numpy
+from cogeval.store.columns import to_codes, to_numpy
 from cogeval.store.read import read_tables
 from cogeval.store.run import RunDir
 from cogeval.store.shards import DamagedShard
+from cogeval.store.text import read_text
 
 _TIMED_SHARDS = 4  # of a run whose decisions are looked at for think times
 _TIMED_DECISIONS = 200_000  # kept of each of them, evenly spaced
@@ -73,12 +74,9 @@ def look_into_decisions(run: RunDir, numbers: Mapping[str, int], num_agents: int
 
 def numbers_of(column: Any, numbers: Mapping[str, int]) -> NDArray[np.int64]:
     """The number of each entry of a dictionary column; -1 for null and for a name without one."""
-    if not len(column):
-        return np.empty(0, np.int64)
-    encoded = column.combine_chunks()
-    lookup = np.array([*(numbers.get(name, -1) for name in encoded.dictionary.to_pylist()), -1], np.int64)
-    codes = encoded.indices.fill_null(len(lookup) - 1).to_numpy()
-    return np.asarray(lookup[codes])
+    codes, names = to_codes(column)
+    lookup = np.array([*(numbers.get(read_text(name), -1) for name in names), -1], np.int64)
+    return np.asarray(lookup[codes])  # the code of null, -1, finds the last entry
 
 
 def _columns(run: RunDir, shard: str, table: str, columns: tuple[str, ...]) -> Any:

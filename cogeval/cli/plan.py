@@ -146,7 +146,6 @@ def _stored_bytes(experiment: Experiment, tried: list[tuple[Slot, Episode]]) -> 
     """What the tried episodes take on disk, written as a run would and thrown away."""
     from cogeval.store.write import ShardWriter
 
-    codec = ActionCodec(experiment.game)
     with tempfile.TemporaryDirectory(prefix="cogeval-plan-") as folder:
         (Path(folder) / "shards").mkdir()
         writer = ShardWriter(
@@ -159,7 +158,6 @@ def _stored_bytes(experiment: Experiment, tried: list[tuple[Slot, Episode]]) -> 
                 block=slot.block,
                 lineup=slot.lineup,
                 episode=episode,
-                action_text=codec.text,
             )
         return writer.seal().num_bytes
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cogeval import __version__
-from cogeval.cli.app import complain
+from cogeval.cli.app import INTERRUPTED, complain
 from cogeval.cli.environment import package_versions, python_version
 from cogeval.cli.output import counted, print_json, show
 from cogeval.cli.progress import doing, make_view
@@ -149,7 +149,7 @@ def conclude(played: Played, *, as_json: bool) -> int:
         show(*_next_steps(played))
     if outcome.interrupted:
         complain(f"interrupted: {kept} are kept; go on with: cogeval resume {called(run)}")
-        return 130
+        return INTERRUPTED
     if not outcome.complete:
         complain(f"stopped early: {kept} are kept; go on with: cogeval resume {called(run)}")
         return 1

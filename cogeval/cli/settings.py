@@ -38,18 +38,17 @@ def default_root() -> str:
     return str(Composer(conf_dir()).compose([])["run"]["root"])
 
 
-def find_runs(arguments: Arguments, names: Sequence[str], *, at_least: int = 1) -> list[RunDir]:
+def find_runs(arguments: Arguments, names: Sequence[str]) -> list[RunDir]:
     """The runs that the user named, each once.
 
     Args:
         arguments: of the command; its run.root says where runs lie.
-        names: run ids, beginnings of them, directories, or latest.
-        at_least: how many must be named.
+        names: run ids, beginnings of them, directories, or latest; at least one.
 
     Raises:
-        InputError: too few names, or one that is no run; the message lists the known ones.
+        InputError: no name, or one that is no run; the message lists the known ones.
     """
-    if len(names) < at_least:
+    if not names:
         raise InputError("expected a RUN (a run id, a directory or latest), got none; for example latest")
     root = run_root(arguments)
     found = {run.path.resolve(): run for run in (RunDir.find(name, root) for name in names)}
@@ -83,11 +82,6 @@ def config_of(run: RunDir, overrides: Sequence[str] = ()) -> Config:
     plain = msgspec.to_builtins(config)
     _apply(kept, plain)
     return config_from_plain(plain)
-
-
-def new_config(arguments: Arguments, overrides: Sequence[str]) -> Config:
-    """The configuration of a new run."""
-    return read_config(composer_of(arguments).compose(overrides))
 
 
 def called(run: RunDir) -> str:

@@ -16,15 +16,14 @@ from cogeval.report import RunSummary, summarise
 from cogeval.store.run import RunDir
 
 
-def sum_up(run: RunDir, rating: RatingConfig, *, decisions: bool = True) -> RunSummary:
+def sum_up(run: RunDir, rating: RatingConfig) -> RunSummary:
     """One run's summary; names its damaged shards on stderr.
 
     Args:
         run: the run.
         rating: how to rate.
-        decisions: look into the decisions too, for kinds of faults and think times.
     """
-    joined = join([run], decisions=decisions)
+    joined = join([run])
     (episodes,) = joined.runs
     warn_of_damage(joined.runs)
     return summarise(

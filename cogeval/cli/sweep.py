@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from cogeval.cli.app import complain, one_line
+from cogeval.cli.app import INTERRUPTED, complain, one_line
 from cogeval.cli.arguments import Arguments
 from cogeval.cli.composing import Composer
 from cogeval.cli.output import counted, print_json, show
@@ -21,8 +21,6 @@ from cogeval.cli.settings import called
 from cogeval.config import Experiment, build_experiment, read_config
 from cogeval.errors import InputError, RunError
 from cogeval.report.layout import Column, grid, literal, with_notes
-
-_INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +70,7 @@ def sweep(composer: Composer, arguments: Arguments) -> int:
             continue
         results.append((job, played))
         if played.outcome.interrupted:
-            code = _INTERRUPTED
+            code = INTERRUPTED
             complain(
                 f"interrupted: go on with cogeval resume {called(played.run)}; not begun: "
                 f"{counted(len(jobs) - number, 'job')}"

@@ -16,8 +16,9 @@ from ray import cloudpickle
 from ray.exceptions import RayActorError, RayError
 
 from cogeval.cluster.connection import connected
-from cogeval.cluster.plan import ClusterOptions, Receipt, RunPlan, Tally
+from cogeval.cluster.plan import ClusterOptions, Receipt, RunPlan
 from cogeval.cluster.signals import StopRequest
+from cogeval.cluster.tally import Tally
 from cogeval.cluster.workers import Pace, Worker, check_version, last_line
 from cogeval.errors import RunError
 from cogeval.schedule.ledger import Ledger

@@ -12,7 +12,8 @@ import time
 from collections import deque
 from collections.abc import Iterable
 
-from cogeval.cluster.plan import Receipt, RunPlan, Tally
+from cogeval.cluster.plan import Receipt, RunPlan
+from cogeval.cluster.tally import Counter
 from cogeval.core.episode import play
 from cogeval.core.record import ActionCodec, Episode
 from cogeval.errors import RunError
@@ -47,7 +48,7 @@ class EpisodeHost:
         self._failed: list[tuple[int, str]] = []
         self._returned: list[int] = []
         self._sealed: list[SealedShard] = []
-        self._tally = Tally.empty(len(plan.agents))
+        self._counter = Counter(len(plan.agents))
         self._fatal: str | None = None
         self._news = asyncio.Event()  # set when a report should not wait any longer
         self._breathed = time.monotonic()
@@ -139,10 +140,9 @@ class EpisodeHost:
                 block=slot.block,
                 lineup=slot.lineup,
                 episode=episode,
-                action_text=self._codec.text,
             )
             self._unflushed.append(slot.index)
-            count(self._tally, slot.lineup, episode)
+            self._counter.add(slot.lineup, episode)
             # What may have cost money or time is on disk before anything else happens.
             if not self._plan.deterministic or len(self._unflushed) >= _FLUSH_EPISODES:
                 self._flush()
@@ -202,43 +202,8 @@ class EpisodeHost:
             tuple(self._failed),
             tuple(self._returned),
             tuple(self._sealed),
-            self._tally,
+            self._counter.take(),
             self._fatal,
         )
         self._finished, self._failed, self._returned, self._sealed = [], [], [], []
-        self._tally = Tally.empty(len(self._plan.agents))
         return receipt
-
-
-def count(tally: Tally, lineup: tuple[int, ...], episode: Episode) -> None:
-    """Adds one episode to running sums.
-
-    Args:
-        tally: changed in place.
-        lineup: agent index per seat.
-        episode: the finished episode.
-    """
-    weight = 1.0 / max(1, len(lineup) - 1)
-    ranks = episode.ranks
-    for i, one in enumerate(lineup):
-        tally.share_sum[one] += episode.shares[i]
-        tally.num_seats[one] += 1
-        for j in range(i + 1, len(lineup)):
-            other = lineup[j]
-            if one == other:
-                continue
-            if ranks[i] < ranks[j]:
-                tally.wins[one, other] += weight
-            elif ranks[j] < ranks[i]:
-                tally.wins[other, one] += weight
-            else:
-                tally.wins[one, other] += weight / 2
-                tally.wins[other, one] += weight / 2
-    for one in set(lineup):
-        tally.num_episodes[one] += 1
-    tally.num_clock_events += episode.has_clock_events
-    for attempt in episode.attempts:
-        if attempt.fault is not None:
-            tally.faults[lineup[attempt.seat]] += 1
-        if attempt.usage is not None:
-            tally.cost_usd += attempt.usage.cost_usd

@@ -6,15 +6,15 @@ can be made and tested without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
-import numpy as np
 
 from cogeval.agents import AgentEntry
+from cogeval.cluster.tally import Tally
 from cogeval.core.agent import Seated
 from cogeval.core.episode import Fallback
-from cogeval.core.game import AnyGame, Json
+from cogeval.core.game import AnyGame
 from cogeval.core.record import episode_id
 from cogeval.core.seat import Deadlines
 from cogeval.schedule.designs import Schedule, Slot
@@ -39,7 +39,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     schedule: Schedule
     deadlines: Deadlines
     fallback: Fallback
-    rules_of_play: Mapping[str, Json]  # deadlines and fallback, part of every episode's identity
+    experiment_key: str  # what all its episodes have in common, from `core.record.experiment_key`
     import_paths: tuple[str, ...] = ()  # absolute directories to import agents from
     episodes_in_flight: int = 64  # in each worker
     shard_bytes: int = 64_000_000  # of rows in memory at which a worker seals its shard
@@ -57,41 +57,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     def episode_id(self, slot: Slot) -> str:
         """The identity of a scheduled episode: 32 hexadecimal digits."""
         who = [f"{self.agents[i].name}:{self.agents[i].fingerprint}" for i in slot.lineup]
-        return episode_id(self.game, slot.seed, who, self.rules_of_play, slot.replicate)
-
-
-class Tally(msgspec.Struct):
-    """Running sums over finished episodes, for a live ladder; never for the final one."""
-
-    wins: np.ndarray  # float [agents, agents]: pairs won by row against column, ties half, 1/(seats - 1) each
-    share_sum: np.ndarray  # float [agents]
-    num_seats: np.ndarray  # int [agents]
-    num_episodes: np.ndarray  # int [agents], in which it held at least one seat
-    faults: np.ndarray  # int [agents]
-    num_clock_events: int = 0  # episodes in which time decided something
-    cost_usd: float = 0.0
-
-    @classmethod
-    def empty(cls, num_agents: int) -> Tally:
-        """No episodes yet."""
-        shape = (num_agents, num_agents)
-        seats, episodes, faults = np.zeros((3, num_agents), np.int64)
-        return cls(np.zeros(shape), np.zeros(num_agents), seats, episodes, faults)
-
-    @property
-    def num_faults(self) -> int:
-        """Faults of all agents."""
-        return int(self.faults.sum())
-
-    def add(self, other: Tally) -> None:
-        """Adds another's sums to these."""
-        self.wins += other.wins
-        self.share_sum += other.share_sum
-        self.num_seats += other.num_seats
-        self.num_episodes += other.num_episodes
-        self.faults += other.faults
-        self.num_clock_events += other.num_clock_events
-        self.cost_usd += other.cost_usd
+        return episode_id(self.experiment_key, slot.seed, who, slot.replicate)
 
 
 class Receipt(msgspec.Struct, frozen=True):

@@ -17,7 +17,6 @@ from cogeval.core.agent import Seated
 from cogeval.core.clock import Clock, MonotonicClock
 from cogeval.core.game import AnyGame, Decision, Seat
 from cogeval.core.record import ActionCodec, Attempt, Episode, episode_digest, seat_ranks, seat_shares
-from cogeval.core.rng import Stream, stream
 from cogeval.core.seat import Deadlines, SeatPlay
 from cogeval.errors import EpisodeError, RunError
 
@@ -29,11 +28,6 @@ class Fallback(msgspec.Struct, frozen=True):
 
     on_fault: str = "baseline"  # one of ON_FAULT
     baseline: str | None = None  # None: the game's first
-
-
-def agent_stream(seed: int, seat: Seat, replicate: int = 0) -> Stream:
-    """The random stream of one seat's agent; replicates of an episode differ in it."""
-    return stream(seed, "agent", seat, replicate) if replicate else stream(seed, "agent", seat)
 
 
 async def play(
@@ -93,14 +87,13 @@ class _Table:
         self.replicate = replicate
         self.codec = codec or ActionCodec(game)
         self.seats = [
-            SeatPlay(game, seed, i, seated, agent_stream(seed, i, replicate), deadlines, clock, self.codec)
+            SeatPlay(game, seed, i, seated, replicate, deadlines, clock, self.codec)
             for i, seated in enumerate(seats)
         ]
         # With deterministic seats only, nothing may depend on time: the episode clock is off.
         self.timed = not all(seated.deterministic for seated in seats)
         self.forfeited = [False] * len(seats)
         self.attempts: list[Attempt] = []
-        self.played: list[tuple[int, Seat, str]] = []
         self.last_batch_at: float | None = None
 
     async def run(self) -> Episode:
@@ -122,6 +115,7 @@ class _Table:
         except Exception as error:
             what = f"{game.spec.name} {game.spec.version} failed in phase {phase}"
             raise EpisodeError(f"{what}: {type(error).__name__}: {error}") from error
+        played = [(a.phase, a.seat, a.action_text) for a in self.attempts if a.accepted]
         ranks = seat_ranks([s.rank_key for s in results.seats], self.forfeited)
         return Episode(
             seed=self.seed,
@@ -133,7 +127,7 @@ class _Table:
             attempts=tuple(self.attempts),
             stopped=stopped,
             wall_s=self.clock.now() - started,
-            digest=episode_digest(game, self.seed, self.played, results),
+            digest=episode_digest(game, self.seed, played, results),
         )
 
     async def _phase(self, state: Any, decisions: Sequence[Decision[Any]], phase: int) -> dict[Seat, Any]:
@@ -163,9 +157,7 @@ class _Table:
             if not attempts or not attempts[-1].accepted:
                 attempts.append(self._fall_back(state, decision, phase, len(attempts)))
             self.attempts += attempts
-            action, text = self.codec.canonical(attempts[-1].action)
-            actions[decision.seat] = action
-            self.played.append((phase, decision.seat, text))
+            actions[decision.seat] = attempts[-1].action
         return actions
 
     async def _space_batches(self, decisions: Sequence[Decision[Any]]) -> None:
@@ -189,7 +181,10 @@ class _Table:
             action = decision.default
             if source == "forfeit":
                 self.forfeited[seat] = True
-        return Attempt(phase, seat, number, decision.kind, source, True, action, None, None, 0.0, 0.0)
+        action, text = self.codec.canonical(action)
+        return Attempt(
+            phase, seat, number, decision.kind, source, True, action, None, None, 0.0, 0.0, action_text=text
+        )
 
 
 def replay(

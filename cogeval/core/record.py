@@ -49,6 +49,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     text: str | None = None
     model: str | None = None
     finish_reason: str | None = None
+    action_text: str | None = None  # the action as canonical JSON; None exactly where there is no action
 
 
 class Episode(msgspec.Struct, frozen=True):
@@ -127,10 +128,6 @@ class ActionCodec:
         read = self._game.action_from_wire(json.loads(canonical_json(self._game.action_to_wire(action))))
         return read, canonical_json(self._game.action_to_wire(read))
 
-    def text(self, action: Any) -> str:
-        """The action's canonical JSON."""
-        return self.canonical(action)[1]
-
 
 def seat_ranks(rank_keys: Sequence[tuple[float, ...]], forfeited: Sequence[bool]) -> tuple[int, ...]:
     """Ranks seats by their keys, forfeits behind everybody and tied among themselves.
@@ -162,7 +159,7 @@ def seat_shares(ranks: Sequence[int]) -> tuple[float, ...]:
 
 
 def episode_digest(
-    game: AnyGame, seed: int, played: Iterable[tuple[int, Seat, str]], results: Results
+    game: AnyGame, seed: int, played: Iterable[tuple[int, Seat, str | None]], results: Results
 ) -> str:
     """Hashes what happened: sha256 of the canonical JSON of an object with these members.
 
@@ -201,34 +198,31 @@ def run_digest(episode_digests: Iterable[bytes]) -> str:
     return hashlib.sha256(b"".join(sorted(episode_digests))).hexdigest()
 
 
-def episode_id(
-    game: AnyGame,
-    seed: int,
-    fingerprints: Sequence[str],
-    rules_of_play: Mapping[str, Json],
-    replicate: int = 0,
-) -> str:
-    """The identity of a scheduled episode: equal ids are the same experiment.
+def experiment_key(game: AnyGame, rules_of_play: Mapping[str, Json]) -> str:
+    """What all episodes of one game under one set of deadlines have in common.
 
     Args:
         game: its name, version and parameters count.
-        seed: the block's seed.
-        fingerprints: per seat, the agent's.
         rules_of_play: deadlines and fallback.
+
+    Returns:
+        64 hexadecimal digits.
+    """
+    spec = game.spec
+    whole = canonical_json([spec.name, spec.version, dict(game.parameters), dict(rules_of_play)])
+    return hashlib.sha256(whole.encode()).hexdigest()
+
+
+def episode_id(key: str, seed: int, agents: Sequence[str], replicate: int = 0) -> str:
+    """The identity of a scheduled episode: equal ids are the same experiment.
+
+    Args:
+        key: from `experiment_key`.
+        seed: the block's seed.
+        agents: per seat, the agent's name and fingerprint.
         replicate: 0-based number of the repetition of the same lineup on the same seed.
 
     Returns:
         32 hexadecimal digits.
     """
-    text = canonical_json(
-        [
-            game.spec.name,
-            game.spec.version,
-            dict(game.parameters),
-            seed,
-            list(fingerprints),
-            dict(rules_of_play),
-            replicate,
-        ]
-    )
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(canonical_json([key, seed, list(agents), replicate]).encode()).hexdigest()[:32]

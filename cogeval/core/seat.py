@@ -20,7 +20,7 @@ from cogeval.core.agent import Agent, Reply, Request, Scripted, Seated, Usage
 from cogeval.core.clock import Clock, ThinkTimer
 from cogeval.core.game import AnyGame, Decision, Seat
 from cogeval.core.record import ActionCodec, Attempt
-from cogeval.core.rng import Stream
+from cogeval.core.rng import Stream, stream
 from cogeval.errors import ActionError
 
 _DETAIL_CHARS = 500  # of a fault's description that are kept
@@ -44,6 +44,7 @@ class _Verdict(msgspec.Struct, frozen=True, gc=False):
     action: Any
     fault: str | None
     detail: str | None
+    action_text: str | None = None
 
 
 def _failure(error: BaseException) -> _Verdict:
@@ -92,6 +93,11 @@ def _malformed(reply: Reply) -> str | None:
     return None
 
 
+def agent_stream(seed: int, seat: Seat, replicate: int = 0) -> Stream:
+    """The random stream of one seat's agent; replicates of an episode differ in it."""
+    return stream(seed, "agent", seat, replicate) if replicate else stream(seed, "agent", seat)
+
+
 class SeatPlay:
     """One seat and its agent.
 
@@ -100,7 +106,7 @@ class SeatPlay:
         seed: the episode's seed; goes to the game's own baselines only.
         seat: index of the seat.
         seated: who sits here.
-        rng: the agent's stream.
+        replicate: 0-based number of the repetition of the episode.
         deadlines: time limits.
         clock: where time comes from.
         codec: action codec of the game.
@@ -117,7 +123,7 @@ class SeatPlay:
         seed: int,
         seat: Seat,
         seated: Seated,
-        rng: Stream,
+        replicate: int,
         deadlines: Deadlines,
         clock: Clock,
         codec: ActionCodec,
@@ -135,7 +141,7 @@ class SeatPlay:
         self._sync = seated.deterministic
         if not isinstance(seated.agent, Scripted):
             try:
-                self._agent = seated.agent(seat, rng)
+                self._agent = seated.agent(seat, agent_stream(seed, seat, replicate))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001 - an agent's failure costs its own seat only
@@ -166,9 +172,13 @@ class SeatPlay:
             started = self._clock.now()
             action = self._game.baseline(self._scripted, state, self._seat, self._seed)
             think_s = self._clock.now() - started
+            action, text = self._codec.canonical(action)
             return [
-                Attempt(phase, self._seat, 0, decision.kind, "agent", True, action, None, None, think_s, 0.0)
-            ]
+                Attempt(
+                    phase, self._seat, 0, decision.kind, "agent", True, action, None, None, think_s, 0.0,
+                    action_text=text,
+                )
+            ]  # fmt: skip
         if self._born_dead is not None:
             return [self._attempt(decision, phase, 0, self._born_dead, None, 0.0, 0.0)]
         if self._sync:
@@ -284,8 +294,8 @@ class SeatPlay:
             what = f"expected an action of {self._game.spec.name}, got {type(reply.action).__name__}"
             return _Verdict(None, "unreadable", f"{what}: {_describe(error)}"[:_DETAIL_CHARS])
         if reason is not None:
-            return _Verdict(action, "illegal", f"{text} is not legal now: {reason}"[:_DETAIL_CHARS])
-        return _Verdict(action, None, None)
+            return _Verdict(action, "illegal", f"{text} is not legal now: {reason}"[:_DETAIL_CHARS], text)
+        return _Verdict(action, None, None, text)
 
     def _attempt(
         self,
@@ -303,6 +313,7 @@ class SeatPlay:
             phase, self._seat, number, decision.kind, "agent", verdict.fault is None, verdict.action,
             verdict.fault, verdict.detail, think_s if reply.think_s is None else reply.think_s,
             queue_s + reply.queue_s, reply.usage, reply.text, reply.model, reply.finish_reason,
+            verdict.action_text,
         )  # fmt: skip
 
 

@@ -16,7 +16,6 @@ from cogeval.ratings.ladder import (
 )
 from cogeval.ratings.rating import rate
 from cogeval.ratings.table import EMPTY_SEAT, Table
-from cogeval.ratings.tallies import ScoreDistribution, score_distributions
 
 __all__ = [
     "ELO_PER_LOG_UNIT",
@@ -28,10 +27,8 @@ __all__ = [
     "Effect",
     "Ladder",
     "LadderRow",
-    "ScoreDistribution",
     "SeatEffect",
     "Table",
     "compare",
     "rate",
-    "score_distributions",
 ]

@@ -9,7 +9,7 @@ garbage collector walk all of them, which costs more than the rest together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -78,7 +78,6 @@ class EpisodeBuffer:
         block: int,
         lineup: Sequence[int],
         episode: Episode,
-        action_text: Callable[[Any], str],
         finished_us: int,
     ) -> None:
         """Takes one episode, whole or, when it raises, not at all.
@@ -89,7 +88,6 @@ class EpisodeBuffer:
             block: its block.
             lineup: per seat, index into the agent names.
             episode: what happened.
-            action_text: gives an action's canonical JSON.
             finished_us: unix time in microseconds.
 
         Raises:
@@ -100,7 +98,6 @@ class EpisodeBuffer:
             raise ValueError(
                 f"expected {len(results.seats)} indexes of {len(names)} agents as the lineup, got {lineup!r}"
             )
-        texts = [None if a.action is None else action_text(a.action) for a in attempts]
         row = (
             index, episode_id, block, episode.seed, episode.replicate, results.reason, results.phases,
             episode.stopped, episode.wall_s, bytes.fromhex(episode.digest), finished_us, len(attempts),
@@ -111,7 +108,6 @@ class EpisodeBuffer:
         fields = zip(*map(msgspec.structs.astuple, attempts), strict=True)
         for column, values in zip(self._attempts.values(), fields, strict=bool(attempts)):
             column += values
-        self._attempts["action"][len(self._attempts["action"]) - len(texts) :] = texts
         seats = self._seats
         seats["agent"] += lineup
         seats["rank"] += episode.ranks
@@ -143,7 +139,7 @@ class EpisodeBuffer:
             name_column(fields["kind"]),
             coded_column(attempts.source, attempts.sources),
             bool_column(attempts.accepted),
-            name_column(fields["action"]),
+            name_column(fields["action_text"]),
             coded_column(attempts.fault, attempts.faults),
             text_column(fields["detail"]),
             nullable_floats(attempts.think_s, pa.float32()),

@@ -23,10 +23,8 @@ from cogeval.store.columns import to_codes, to_numpy
 from cogeval.store.intact import Shard, find_damage, iter_shards
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
-from cogeval.store.shards import DamagedShard, Indexes
+from cogeval.store.shards import TABLES, DamagedShard, Indexes
 from cogeval.store.text import read_text
-
-ALL_TABLES = ("episodes", "seats", "decisions")
 
 _JOURNAL = {
     "decisions": ("index", "phase", "seat", "accepted", "action"),
@@ -86,7 +84,7 @@ class Journal:
 
 def read_tables(
     run: RunDir,
-    tables: Sequence[str] = ALL_TABLES,
+    tables: Sequence[str] = TABLES,
     columns: Collection[str] | None = None,
     *,
     shards: Collection[str] | None = None,
@@ -118,8 +116,7 @@ def read_tables(
             parts[table].append(shard.accepted(table).select(names))
     whole = {t: pa.concat_tables(rows).unify_dictionaries() for t, rows in parts.items()}
     nothing = pa.Table.from_batches([], pa.schema([]))
-    episodes, seats, decisions = (whole.get(table, nothing) for table in ALL_TABLES)
-    return RunTables(episodes, seats, decisions, tuple(damaged))
+    return RunTables(**{table: whole.get(table, nothing) for table in TABLES}, damaged=tuple(damaged))
 
 
 def recorded_indexes(run: RunDir, *, verify: bool = True) -> tuple[Indexes, tuple[DamagedShard, ...]]:
@@ -268,7 +265,7 @@ def _sorted_names(column: Any) -> tuple[NDArray[np.int32], tuple[str, ...]]:
 
 def _columns_of(table: str, columns: Collection[str] | None) -> list[str]:
     if table not in SCHEMAS:
-        raise unknown_name("table", table, ALL_TABLES)
+        raise unknown_name("table", table, TABLES)
     names = SCHEMAS[table].names
     if columns is None:
         return list(names)

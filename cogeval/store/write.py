@@ -12,7 +12,7 @@ import io
 import os
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,6 @@ class ShardWriter:
         block: int,
         lineup: Sequence[int],
         episode: Episode,
-        action_text: Callable[[Any], str],
     ) -> None:
         """Takes one finished episode; nothing is written before `flush`.
 
@@ -89,7 +88,6 @@ class ShardWriter:
             block: its block.
             lineup: per seat, index into the agent names.
             episode: what happened.
-            action_text: gives an action's canonical JSON.
 
         Raises:
             ValueError: the shard holds that index already, or the lineup does not fit the episode.
@@ -104,7 +102,6 @@ class ShardWriter:
             block=block,
             lineup=lineup,
             episode=episode,
-            action_text=action_text,
             finished_us=time.time_ns() // 1000,
         )
         self._indexes[index] = None

@@ -12,13 +12,11 @@ from collections.abc import Awaitable, Iterable, Sequence
 
 from cogeval.core.agent import Agent, Reply, Request, Scripted, SeatAgent
 from cogeval.core.clock import MonotonicClock, ThinkTimer
-from cogeval.core.episode import agent_stream
 from cogeval.core.game import AnyGame, Decision, Json, Seat
+from cogeval.core.seat import agent_stream
 from cogeval.errors import ActionError
 from cogeval.testing.snapshot import snapshot
-from cogeval.testing.walks import Position, Walk, walk
-
-SECRET_SEED = 5_083_614_927_310_864_257  # long enough to be met by accident nowhere
+from cogeval.testing.walks import SECRET_SEED, Position, Walk, walk
 
 
 def check_agent(

@@ -131,7 +131,7 @@ def chance_comes_from_the_seed_alone(game: AnyGame, walks: Sequence[Walk]) -> No
         for decision in position.decisions:
             for name in game.spec.baselines:
                 game.baseline(name, position.state, decision.seat, position.seed)
-    after = random.getstate(), repr(np.random.get_state())  # noqa: NPY002
+    after = random.getstate(), repr(np.random.get_state())  # noqa: NPY002 - as above
     assert after == before, "expected chance from the seed alone, a global generator was drawn from"
 
 

@@ -110,9 +110,10 @@ _OUTLAWS: Final = ("outlaw", "outlaw", "verb", "outlaw")
 COGCHEMISTS_CASTS: Final = (
     Cast(193, _SHORT, ("assayer", "quack", "verb", "outlaw")),
     Cast(54, _SHORT, ("verb", "verb", "outlaw", "verb")),
+    Cast(1, Parameters(rounds=3, talk=False, artifacts=False), ("quack", "verb", "random", "assayer")),
     Cast(9, Parameters(rounds=3, talk=False, artifacts=False), ("quack", "verb", "random", "assayer")),
     Cast(1, _SHORT, ("verb", "quack", "verb", "assayer"), deadline_after_phases=3),
-    *(Cast(seed, Parameters(rounds=4), _OUTLAWS) for seed in (1211, 631, 203, 1323)),
+    *(Cast(seed, Parameters(rounds=4), _OUTLAWS) for seed in (2289, 1689, 466, 356, 1126)),
 )
 
 

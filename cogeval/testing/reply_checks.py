@@ -19,9 +19,8 @@ from cogeval.testing.json_schema import check_schema, schema_errors
 from cogeval.testing.replies import WriteReply
 from cogeval.testing.snapshot import snapshot
 from cogeval.testing.strategies import NASTY_TEXT, replies
-from cogeval.testing.walks import Position, Walk, legal_actions, places, walk
+from cogeval.testing.walks import SECRET_SEED, Position, Walk, legal_actions, places, walk
 
-SECRET_SEED: Final = 5_083_614_927_310_864_257  # long enough to be met by accident nowhere
 _JUNK_EXAMPLES: Final = 100  # replies tried at each kind of decision
 
 

@@ -164,7 +164,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in table_lines(tables):
         print(line)  # noqa: T201 - a command line
     compared = sum(counts.total() - counts["records"] for counts in tables.values())
-    print(f"compared {compared:,} fields: {found or 'no'} difference{'s' if found != 1 else ''}")  # noqa: T201
+    differences = f"{found or 'no'} difference{'s' if found != 1 else ''}"
+    print(f"compared {compared:,} fields: {differences}")  # noqa: T201 - a command line
     return 1 if found else 0
 
 

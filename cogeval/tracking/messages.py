@@ -15,7 +15,6 @@ from cogeval.report import RunSummary
 
 __all__ = ["Begin", "Failed", "Logged", "RunDescription", "Tracked", "TrackingSettings", "Update"]
 
-
 _VIEW = "workflowType=machine_learning"  # MLflow's pages for runs; by default it opens those for traces
 
 
@@ -71,16 +70,6 @@ class Tracked:
     experiment_id: str
     run_id: str
     agent_run_ids: Mapping[str, str]
-
-    @property
-    def run_path(self) -> str:
-        """The run's page, to be put behind the address of an MLflow server."""
-        return f"/#/experiments/{self.experiment_id}/runs/{self.run_id}?{_VIEW}"
-
-    @property
-    def experiment_path(self) -> str:
-        """The list of all runs, to be put behind the address of an MLflow server."""
-        return f"/#/experiments/{self.experiment_id}/runs?{_VIEW}"
 
     @property
     def compare_path(self) -> str:

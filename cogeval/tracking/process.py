@@ -41,7 +41,7 @@ def serve(pipe: Connection) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The error in one line, the innermost cause first told where it says more."""
+    """The error in one line, cut short, without passwords."""
     text = " ".join(str(error).split()) or type(error).__name__
     return without_password(text)[:_REASON_CHARS]
 

@@ -16,7 +16,6 @@ from cogeval.cli.composing import Composer
 from cogeval.cli.session import new_run
 from cogeval.config import Experiment, build_experiment, conf_dir, read_config
 from cogeval.core.episode import play
-from cogeval.core.record import ActionCodec
 from cogeval.store.run import RunDir
 from cogeval.store.write import ShardWriter
 
@@ -59,7 +58,6 @@ def experiment_of(*overrides: str) -> Experiment:
 
 def record(experiment: Experiment, run: RunDir, indexes: Iterable[int], shard_id: str) -> None:
     """Plays some episodes of a run here and commits them as one shard."""
-    codec = ActionCodec(experiment.game)
     names = [agent.name for agent in experiment.agents]
     writer = ShardWriter(run.path, shard_id, agent_names=names, worker=shard_id.rpartition("-")[0])
     for index in indexes:
@@ -74,18 +72,19 @@ def record(experiment: Experiment, run: RunDir, indexes: Iterable[int], shard_id
             block=slot.block,
             lineup=slot.lineup,
             episode=episode,
-            action_text=codec.text,
         )
     sealed = writer.seal()
     run.commit(sealed, sealed.indexes)
 
 
 def _episode_id(experiment: Experiment, index: int) -> str:
-    from cogeval.core.record import episode_id
+    from cogeval.core.record import episode_id, experiment_key
 
     slot = experiment.schedule[index]
     who = [f"{experiment.agents[i].name}:{experiment.agents[i].fingerprint}" for i in slot.lineup]
-    return episode_id(experiment.game, slot.seed, who, experiment.rules_of_play(), slot.replicate)
+    return episode_id(
+        experiment_key(experiment.game, experiment.rules_of_play()), slot.seed, who, slot.replicate
+    )
 
 
 MakeRun = Callable[..., RunDir]

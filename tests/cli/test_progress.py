@@ -7,7 +7,7 @@ import pytest
 
 from cogeval.cli.output import counted, duration, size
 from cogeval.cli.progress import PLAIN_EVERY_S, PlainView, drawn, live_elo, words
-from cogeval.cluster.plan import Tally
+from cogeval.cluster.tally import Tally
 from cogeval.report.layout import to_text
 
 

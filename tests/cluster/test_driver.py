@@ -7,12 +7,12 @@ import threading
 import psutil
 import pytest
 import ray
-from runs import column, digest, new_run
 
 from cogeval.cluster.driver import drive
 from cogeval.cluster.plan import ClusterOptions
 from cogeval.errors import InputError, RunError
 from cogeval.store.read import read_tables
+from runs import column, digest, new_run
 
 pytestmark = pytest.mark.cluster
 
@@ -99,7 +99,7 @@ def test_an_episode_that_kills_workers_is_void_and_the_others_are_not(tmp_path):
     run, plan = new_run(tmp_path, agents, schedule={"blocks": 20})
     outcome = drive(plan, run, ClusterOptions(workers=2, max_attempts=2))
     assert outcome.complete
-    from cogeval.core.episode import agent_stream
+    from cogeval.core.seat import agent_stream
 
     deadly = {
         slot.index

@@ -9,9 +9,9 @@ import pytest
 from toy import Bid, Bids, FakeClock, Turns, bids, sits
 
 from cogeval.core.agent import Reply, Request, Scripted, Seated
-from cogeval.core.episode import Fallback, agent_stream, play, replay
+from cogeval.core.episode import Fallback, play, replay
 from cogeval.core.record import Episode
-from cogeval.core.seat import Deadlines
+from cogeval.core.seat import Deadlines, agent_stream
 from cogeval.errors import EpisodeError, InputError
 
 SOON = Deadlines(decision_s=0.05, retry_s=0.05)

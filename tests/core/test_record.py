@@ -19,6 +19,7 @@ from cogeval.core.record import (
     canonical_json,
     episode_digest,
     episode_id,
+    experiment_key,
     run_digest,
     seat_ranks,
     seat_shares,
@@ -93,7 +94,7 @@ def test_the_digest_is_that_of_the_whole_objects_canonical_json(
     }
     assert episode.digest == hashlib.sha256(canonical_json(whole).encode()).hexdigest()
     codec = ActionCodec(game)
-    played = [(a.phase, a.seat, codec.text(a.action)) for a in episode.attempts]
+    played = [(a.phase, a.seat, codec.canonical(a.action)[1]) for a in episode.attempts]
     assert episode_digest(game, seed, played, episode.results) == episode.digest
 
 
@@ -107,7 +108,8 @@ def test_a_runs_digest_does_not_depend_on_the_order_of_episodes() -> None:
 def test_an_episodes_identity_counts_everything_that_makes_it_another_experiment() -> None:
     def identity(game: Any = None, seed: int = 0, agents: tuple[str, ...] = ("a", "b"),
                  decision_s: float = 1, replicate: int = 0) -> str:  # fmt: skip
-        return episode_id(game or Bids(2, 1), seed, agents, {"decision_s": decision_s}, replicate)
+        key = experiment_key(game or Bids(2, 1), {"decision_s": decision_s})
+        return episode_id(key, seed, agents, replicate)
 
     variants = [identity(), identity(Bids(2, 2)), identity(seed=1), identity(agents=("b", "a")),
                 identity(decision_s=2), identity(replicate=1)]  # fmt: skip

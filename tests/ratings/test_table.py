@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cogeval.errors import InputError
-from cogeval.ratings import Table, score_distributions
+from cogeval.ratings import Table
 
 GOOD = {
     "agents": [[0, 1], [1, 0], [0, 1]],
@@ -74,12 +74,3 @@ def test_what_does_not_count_may_hold_anything() -> None:
         ranks=[[0, 1], [0, -9], [0, 0]],
     )
     np.testing.assert_array_equal(table.shares(), [[1, 0], [np.nan, np.nan], [0.5, 0.5]])
-
-
-def test_score_distributions_leave_forfeits_out() -> None:
-    scored = [[True, True], [True, True], [True, False]]
-    a, b = score_distributions(build(seat_scored=scored), quantiles=(0.0, 0.5, 1.0))
-    assert (a.name, a.num_scored, a.mean) == ("A", 3, 1.0)
-    assert (b.num_scored, b.quantiles) == (2, ((0.0, 1.0), (0.5, 2.0), (1.0, 3.0)))
-    nobody = score_distributions(build(seat_scored=[[False, True]] + [[False, False]] * 2))[0]
-    assert (nobody.num_scored, nobody.mean, nobody.deviation, nobody.quantiles) == (0, None, None, ())

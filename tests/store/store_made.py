@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 from cogeval.core.agent import Usage
 from cogeval.core.game import Results, SeatResult
@@ -21,6 +22,13 @@ def action_text(action: object) -> str:
     return json.dumps(action, sort_keys=True, separators=(",", ":"))
 
 
+def made_attempt(action: list[Any] | None, **fields: Any) -> Attempt:
+    """An attempt that gave an action, or a fault."""
+    usual = {"attempt": 0, "source": "agent", "fault": None, "detail": None, "think_s": 1.5, "queue_s": 0.5}
+    text = None if action is None else action_text(action)
+    return Attempt(accepted=action is not None, action=action, action_text=text, **{**usual, **fields})
+
+
 def made_episode(index: int, *, num_phases: int = 4, usage: bool = False) -> Episode:
     """An episode with some of everything: a timeout with a fallback, ties, a retry."""
     rng = random.Random(index)
@@ -29,34 +37,14 @@ def made_episode(index: int, *, num_phases: int = 4, usage: bool = False) -> Epi
         for seat in range(NUM_SEATS):
             used = Usage(rng.randrange(900), rng.randrange(90), 5, rng.random()) if usage else None
             text = "reply \u2713" if usage else None
+            shared = {"usage": used, "phase": phase, "seat": seat, "kind": "lab"}
             if (phase + seat + index) % 5 == 0:
-                attempts.append(
-                    Attempt(phase, seat, 0, "lab", "agent", False, None, "timeout", "late", 1.5, 0.25, used)
-                )
-                attempts.append(
-                    Attempt(phase, seat, 1, "lab", "baseline", True, ["wait"], None, None, 0.0, 0.0)
-                )
+                attempts.append(made_attempt(None, fault="timeout", detail="late", queue_s=0.25, **shared))
+                shared["usage"] = None
+                attempts.append(made_attempt(["wait"], source="baseline", attempt=1, **shared))
             else:
                 action = ["brew", rng.randrange(9)]
-                think_s = rng.random()
-                attempts.append(
-                    Attempt(
-                        phase,
-                        seat,
-                        0,
-                        "lab",
-                        "agent",
-                        True,
-                        action,
-                        None,
-                        None,
-                        think_s,
-                        0.5,
-                        used,
-                        text,
-                        "m-1",
-                    )
-                )
+                attempts.append(made_attempt(action, think_s=rng.random(), text=text, model="m-1", **shared))
     scores = [float(rng.randrange(4)) for _ in range(NUM_SEATS)]
     seats = tuple(SeatResult(score, (score,), {"brewed": score * 2, "sold": 1.0}) for score in scores)
     ranks = seat_ranks([s.rank_key for s in seats], [False] * NUM_SEATS)
@@ -87,7 +75,6 @@ def add(writer: ShardWriter, index: int, *, usage: bool = False) -> None:
         block=index // 4,
         lineup=lineup(index),
         episode=made_episode(index, usage=usage),
-        action_text=action_text,
     )
 
 

@@ -56,6 +56,7 @@ def episodes(draw: st.DrawFn) -> Episode:
                         cost_usd=st.floats(0, 100),
                     )
                 )
+                action = draw(texts) if accepted else draw(st.none() | texts)
                 attempts.append(
                     Attempt(
                         phase=phase,
@@ -64,7 +65,7 @@ def episodes(draw: st.DrawFn) -> Episode:
                         kind=draw(texts),
                         source=draw(st.sampled_from(SOURCES)),
                         accepted=accepted,
-                        action=draw(texts) if accepted else draw(st.none() | texts),
+                        action=action,
                         fault=None if accepted else draw(st.sampled_from(FAULTS)),
                         detail=None if accepted else draw(texts),
                         think_s=draw(times),
@@ -73,6 +74,7 @@ def episodes(draw: st.DrawFn) -> Episode:
                         text=draw(st.none() | texts),
                         model=draw(st.none() | texts),
                         finish_reason=draw(st.none() | texts),
+                        action_text=None if action is None else action_text(action),
                     )
                 )
     forfeited = tuple(draw(st.booleans()) for _ in range(num_seats))
@@ -152,7 +154,6 @@ def test_arbitrary_episodes_come_back_as_they_were(
                 block=0,
                 lineup=range(len(episode.ranks)),
                 episode=episode,
-                action_text=action_text,
             )
             if not grouped:
                 writer.flush()
@@ -222,9 +223,7 @@ def test_huge_text_is_stored(run: RunDir) -> None:
     attempts = (*made_episode(0).attempts[:-1], type(last)(**{**_fields(last), "text": huge}))
     episode = made_episode(0)
     episode = type(episode)(**{**_fields(episode), "attempts": attempts})
-    writer.add(
-        index=0, episode_id="0" * 32, block=0, lineup=lineup(0), episode=episode, action_text=action_text
-    )
+    writer.add(index=0, episode_id="0" * 32, block=0, lineup=lineup(0), episode=episode)
     sealed = writer.seal()
     run.commit(sealed, sealed.indexes)
     assert read_tables(run, ["decisions"]).decisions["reply"].to_pylist()[-1] == huge
@@ -259,7 +258,6 @@ def test_an_index_is_added_once_and_a_lineup_fits(run: RunDir) -> None:
             block=0,
             lineup=(0, 1, 3),
             episode=made_episode(4),
-            action_text=action_text,
         )
     assert writer.num_episodes == 1
     assert writer.seal().indexes == (3,)

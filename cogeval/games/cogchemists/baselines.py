@@ -12,7 +12,7 @@ from typing import Final
 from cogeval.core.rng import NimStream
 from cogeval.games.cogchemists.constants import LAB, NUM_INGREDIENTS
 from cogeval.games.cogchemists.deduction import Knowledge
-from cogeval.games.cogchemists.legal import Moves
+from cogeval.games.cogchemists.legal import Moves, move
 from cogeval.games.cogchemists.state import PASS, Action, Seal
 
 BASELINES: Final = ("assayer", "quack")
@@ -36,12 +36,12 @@ def _assayer_lab(moves: Moves, known: Knowledge) -> Action:
     if pairs:
         a, b = min(pairs, key=lambda pair: known.worst_case(*pair))  # the first of equals
         if moves.coin >= 2:
-            return Action("test_student", a, b)
+            return move("test_student", a, b)
         if not known.is_truncated and known.never_negative(a, b):
-            return Action("test_self", a, b)
+            return move("test_self", a, b)
     for kind in kinds:
         if all(known.worst_case(*pair) == known.sample_size for pair in pairs if kind in pair):
-            return Action("transmute", kind)
+            return move("transmute", kind)
     return PASS
 
 
@@ -63,7 +63,7 @@ def _proved_theory(moves: Moves, known: Knowledge, standing: Sequence[Seal]) -> 
     claimed = [seal.ingredient for seal in standing]
     for ingredient, signature in enumerate(known.solved):
         if signature >= 0 and ingredient not in claimed:
-            return Action("publish", ingredient, signature=signature)
+            return move("publish", ingredient, signature=signature)
     return None
 
 
@@ -78,7 +78,7 @@ def _proved_debunk(
             continue
         for reagent in kinds:
             if known.always_refutes(seal.ingredient, seal.claim, reagent):
-                return Action("debunk", seal.ingredient, reagent)
+                return move("debunk", seal.ingredient, reagent)
     return None
 
 
@@ -87,7 +87,7 @@ def _proved_sale(known: Knowledge, kinds: Sequence[int], demand: str) -> Action 
     for i, a in enumerate(kinds):
         for b in kinds[i + 1 :]:
             if known.always_makes(a, b, demand):
-                return Action("sell", a, b)
+                return move("sell", a, b)
     return None
 
 
@@ -103,13 +103,13 @@ def quack(moves: Moves, known: Knowledge, seed: int, round_: int) -> Action:
         if second == first:
             second = (first + 1) % len(hand)
         a, b = sorted((hand[first], hand[second]))
-        return Action("test_self", a, b)
+        return move("test_self", a, b)
     if moves.coin >= 1:
         claimed = {seal.ingredient for seal in moves.seals if seal.status == "standing"}
         for ingredient in range(NUM_INGREDIENTS):
             if ingredient not in claimed:
-                return Action("publish", ingredient, signature=known.lowest_candidate(ingredient))
+                return move("publish", ingredient, signature=known.lowest_candidate(ingredient))
     if len(hand) >= 2:
         a, b = sorted(hand[:2])
-        return Action("sell", a, b)
+        return move("sell", a, b)
     return PASS

@@ -24,7 +24,6 @@ NOTES_CAP: Final = 600
 
 LAB: Final = "lab"
 MARKET: Final = "market"
-PHASES: Final = (LAB, MARKET)
 
 LAB_VERBS: Final = ("forage", "test_student", "test_self", "transmute", "pass")
 MARKET_VERBS: Final = ("sell", "publish", "endorse", "debunk", "buy", "pass")

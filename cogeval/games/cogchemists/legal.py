@@ -23,6 +23,12 @@ _BUYS: Final = tuple(Action("buy", artifact=artifact) for artifact in ARTIFACT_P
 _JUST_PASS: Final = (PASS,)
 
 
+@functools.cache  # ingredients, pairs of them and signatures: a few hundred moves
+def move(verb: str, a: int = -1, b: int = -1, *, signature: int = -1) -> Action:
+    """The one silent action with these fields: shared, so that it can be known by its identity."""
+    return Action(verb, a, b, signature)
+
+
 def standing_seal(seals: Sequence[Seal], ingredient: int) -> int:
     """Index of the standing seal on the ingredient, or -1; there is never more than one (R5.2)."""
     for index, seal in enumerate(seals):
@@ -102,14 +108,7 @@ _by_ingredient: Final = operator.attrgetter("ingredient")
 @functools.cache  # hands are multisets of at most six cards: 3,003 of them
 def _pair_moves(verb: str, held: tuple[int, ...]) -> tuple[Action, ...]:
     kinds = sorted(set(held))
-    return tuple(
-        _pair_move(verb, a, b) for a in kinds for b in kinds if a < b or (a == b and held.count(a) > 1)
-    )
-
-
-@functools.cache
-def _pair_move(verb: str, a: int, b: int) -> Action:
-    return Action(verb, a, b)
+    return tuple(move(verb, a, b) for a in kinds for b in kinds if a < b or (a == b and held.count(a) > 1))
 
 
 @functools.cache
@@ -118,31 +117,23 @@ def _lab_moves(held: tuple[int, ...], can_pay: bool) -> tuple[Action, ...]:
         _FORAGE,
         *(_pair_moves("test_student", held) if can_pay else ()),
         *_pair_moves("test_self", held),
-        *(_transmute_move(a) for a in sorted(set(held))),
+        *(move("transmute", a) for a in sorted(set(held))),
         PASS,
     )
-
-
-@functools.cache
-def _transmute_move(a: int) -> Action:
-    return Action("transmute", a)
 
 
 @functools.cache
 def _publish_moves(unclaimed: int) -> tuple[Action, ...]:
     """Every signature for every ingredient of a bit set of eight."""
     return tuple(
-        Action("publish", a, signature=signature)
-        for a in _EIGHT
-        if unclaimed >> a & 1
-        for signature in _EIGHT
+        move("publish", a, signature=signature) for a in _EIGHT if unclaimed >> a & 1 for signature in _EIGHT
     )
 
 
 @functools.cache  # at most 8 ingredients x 2 x 247 sets of at most six kinds held
 def _theory_moves(a: int, can_endorse: bool, kinds: tuple[int, ...]) -> tuple[Action, ...]:
-    endorse = (Action("endorse", a),) if can_endorse else ()
-    return (*endorse, *(_pair_move("debunk", a, b) for b in kinds))
+    endorse = (move("endorse", a),) if can_endorse else ()
+    return (*endorse, *(move("debunk", a, b) for b in kinds))
 
 
 def _always(moves: Moves, action: Action) -> str | None:  # noqa: ARG001 - all tests have one form

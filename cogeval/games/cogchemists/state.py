@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from cogeval.games.cogchemists.constants import COIN_WEIGHT
 from cogeval.games.cogchemists.deduction import Fact, Knowledge, MixFull
 
 
@@ -184,4 +185,4 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
 def score(reputation: int, coin: int) -> float:
     """A seat's score (R8.3)."""
-    return reputation + 0.2 * coin
+    return reputation + COIN_WEIGHT * coin
