@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.resources
+import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -158,7 +159,7 @@ def read_config(composed: DictConfig) -> Config:
 
 def config_from_yaml(text: str) -> Config:
     """Reads the configuration that a run directory keeps."""
-    return read_config(OmegaConf.create(text))  # type: ignore[arg-type]
+    return read_config(OmegaConf.create(text))  # type: ignore[arg-type]  # YAML that holds a mapping
 
 
 def config_to_yaml(config: Config) -> str:
@@ -168,6 +169,7 @@ def config_to_yaml(config: Config) -> str:
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(.+?)`(?: - at `\$\.?(.*)`)?")
 _WRONG = re.compile(r"Expected `(.+?)`, got `(.+?)`(?: - at `\$\.?(.*)`)?")
+_MISSING = re.compile(r"Object missing required field `(.+?)`(?: - at `\$\.?(.*)`)?")
 
 
 def config_from_plain(plain: Any) -> Config:
@@ -187,18 +189,28 @@ def _readable(message: str, plain: Any) -> InputError:
         fields = _fields_at(place)
         return unknown_name(f"{place} key" if place else "key", key, fields)
     if found := _WRONG.fullmatch(message):
-        place = found[3] or "configuration"
-        value: Any = plain
-        for part in re.findall(r"[^.\[\]]+", place):
-            value = (
-                value[int(part)]
-                if isinstance(value, list)
-                else value.get(part)
-                if isinstance(value, dict)
-                else value
-            )
+        place, value = _found_at(found[3] or "configuration", plain)
         return InputError(f"{place}: expected {found[1].replace(' | null', ' or null')}, got {value!r}")
+    if found := _MISSING.fullmatch(message):
+        key = f"{found[2]}.{found[1]}" if found[2] else found[1]
+        return InputError(f"{key}: expected a value, got none; set it with {key}=VALUE")
     return InputError(message)
+
+
+def _found_at(place: str, plain: Any) -> tuple[str, Any]:
+    """A place as the user writes it, and the value there; the validator names no key of a mapping."""
+    value = plain
+    for part in re.findall(r"\.\.\.|[^.\[\]]+", place):
+        if isinstance(value, list):
+            value = value[int(part)]
+        elif isinstance(value, dict):
+            # "...": some member of pool.agents, the first that is no mapping.
+            key = (
+                next((k for k, v in value.items() if not isinstance(v, dict)), "") if part == "..." else part
+            )
+            place = place.replace("[...]", f".{key}", 1) if part == "..." else place
+            value = value.get(key)
+    return place, value
 
 
 def _fields_at(place: str) -> Sequence[str]:
@@ -223,12 +235,14 @@ def _check_values(config: Config) -> None:
         "store.seal_every_s": config.store.seal_every_s,
     }
     for key, value in positive.items():
-        if value is not None and not value > 0:
-            raise InputError(f"{key}: expected a number above 0, got {value!r}")
+        if value is not None and not 0 < value < math.inf:
+            raise InputError(f"{key}: expected a finite number above 0, got {value!r}")
     if not 0 < d.play_fraction <= 1:
         raise InputError(f"deadlines.play_fraction: expected a number in (0, 1], got {d.play_fraction!r}")
-    if not d.min_batch_spacing_s >= 0:
+    if not 0 <= d.min_batch_spacing_s < math.inf:
         raise InputError(f"deadlines.min_batch_spacing_s: expected 0 or more, got {d.min_batch_spacing_s!r}")
+    if not math.isfinite(config.rating.anchor_elo):
+        raise InputError(f"rating.anchor_elo: expected a finite number, got {config.rating.anchor_elo!r}")
     if not 0 < config.rating.confidence < 1:
         raise InputError(f"rating.confidence: expected a number in (0, 1), got {config.rating.confidence!r}")
     if d.on_fault not in ON_FAULT:

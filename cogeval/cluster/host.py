@@ -21,7 +21,7 @@ from cogeval.schedule.designs import Slot
 from cogeval.store.shards import SealedShard
 from cogeval.store.write import ShardWriter
 
-_FLUSH_EPISODES = 64  # deterministic episodes are written in groups: a flush costs as much as a few of them
+_FLUSH_EPISODES = 256  # deterministic episodes are written in groups: a flush has its price, whatever its size
 _BREATH_S = 0.02  # longest that playing keeps the event loop from answering the driver
 
 

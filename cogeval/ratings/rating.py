@@ -69,12 +69,7 @@ def rate(
     Raises:
         InputError: no episodes, an unknown anchor, or a confidence outside 0 .. 1.
     """
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"expected a confidence between 0 and 1, as 0.95, got {confidence!r}")
-    if not math.isfinite(anchor_elo):
-        raise InputError(f"expected a finite anchor_elo, got {anchor_elo!r}")
-    if not table.num_episodes:
-        raise InputError("expected at least one episode to rate, got none")
+    _check_arguments(table, anchor_elo, confidence)
     table, absent = _seated_only(table)
     if anchor is not None and anchor not in table.names:
         raise unknown_name("anchor agent", anchor, table.names)
@@ -104,6 +99,15 @@ def rate(
     warnings += reasons + _graph_warnings(fitted)
     seats, seat_warnings = seat_table(model, estimate, spread, t_quantile(blocks.num_blocks, confidence))
     return _ladder(fitted, seats, (*warnings, *seat_warnings))
+
+
+def _check_arguments(table: Table, anchor_elo: float, confidence: float) -> None:
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"expected a confidence between 0 and 1, as 0.95, got {confidence!r}")
+    if not math.isfinite(anchor_elo):
+        raise InputError(f"expected a finite anchor_elo, got {anchor_elo!r}")
+    if not table.num_episodes:
+        raise InputError("expected at least one episode to rate, got none")
 
 
 def _seated_only(table: Table) -> tuple[Table, tuple[str, ...]]:

@@ -198,8 +198,8 @@ def summarise(
         InputError: an agent index is out of range.
     """
     num = len(agents)
-    if len(seats.agent) and not 0 <= int(seats.agent.min()) <= int(seats.agent.max()) < num:
-        wild = seats.agent[(seats.agent < 0) | (seats.agent >= num)]
+    wild = seats.agent[(seats.agent < 0) | (seats.agent >= num)]
+    if len(wild):
         raise InputError(f"expected an agent index in 0..{num - 1}, got {int(wild[0])}")
     held = _by_agent(seats.agent, num)
     latencies = _latencies(seats, held, decisions, num)

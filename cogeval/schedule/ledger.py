@@ -33,10 +33,7 @@ from cogeval.schedule.messages import (
     WorkerLost,
 )
 
-__all__ = [
-    "SUSPECTS", "Command", "Commit", "Counts", "Dispatch", "Done", "Event", "Failed", "Finished", "Ledger",
-    "Recover", "Recovered", "Returned", "Room", "Sealed", "Stop", "Void", "WorkerLost",
-]  # fmt: skip
+__all__ = ["SUSPECTS", "Ledger"]
 
 SUSPECTS: Final = 16
 """How many episodes that were lost with a worker another worker holds at once, at most."""

@@ -11,6 +11,7 @@ import ray
 from cogeval.cluster.driver import drive
 from cogeval.cluster.plan import ClusterOptions
 from cogeval.errors import InputError, RunError
+from cogeval.store.checks import check_run
 from cogeval.store.read import read_tables
 from runs import column, digest, new_run
 
@@ -133,6 +134,27 @@ def test_a_signal_stops_cleanly_and_the_rest_is_played_later(tmp_path):
     second = drive(plan, run, TWO)
     assert second.complete
     assert second.num_played == 200 - len(recorded)
+
+
+def test_a_full_disk_stops_the_run_with_what_is_committed_intact(tmp_path):
+    mark = tmp_path / "full"
+    agents = {"greedy": {"_target_": "misbehaving_agents.FillsTheDisk", "mark": str(mark)}}
+    run, plan = new_run(tmp_path, agents, schedule={"blocks": 3000}, store={"shard_mb": 0.05})
+
+    def fill(progress):
+        if progress.recorded and not mark.exists():
+            mark.touch()
+
+    with pytest.raises(RunError, match="no room"):
+        drive(plan, run, TWO, [fill])
+    kept = set(column(read_tables(run).episodes, "index"))
+    assert kept
+    assert check_run(run) == []
+    mark.unlink()
+    outcome = drive(plan, run, TWO)
+    assert outcome.complete
+    assert outcome.progress.recorded == 3000
+    assert check_run(run) == []
 
 
 def test_two_drivers_on_one_run_are_refused(tmp_path):

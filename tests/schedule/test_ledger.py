@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from cogeval.schedule.ledger import (
-    SUSPECTS,
+from cogeval.schedule.ledger import SUSPECTS, Ledger
+from cogeval.schedule.messages import (
     Commit,
     Counts,
     Dispatch,
     Done,
     Failed,
     Finished,
-    Ledger,
     Recover,
     Recovered,
     Returned,

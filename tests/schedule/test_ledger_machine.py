@@ -8,8 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from cogeval.schedule.ledger import (
-    SUSPECTS,
+from cogeval.schedule.ledger import SUSPECTS, Ledger
+from cogeval.schedule.log import attempts_from_log, log_entry
+from cogeval.schedule.messages import (
     Command,
     Commit,
     Dispatch,
@@ -17,7 +18,6 @@ from cogeval.schedule.ledger import (
     Event,
     Failed,
     Finished,
-    Ledger,
     Recover,
     Recovered,
     Returned,
@@ -27,7 +27,6 @@ from cogeval.schedule.ledger import (
     Void,
     WorkerLost,
 )
-from cogeval.schedule.log import attempts_from_log, log_entry
 
 
 class Worker:

@@ -8,11 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cogeval.schedule.ledger import (
+from cogeval.schedule.ledger import Ledger
+from cogeval.schedule.log import attempts_from_log, log_entry
+from cogeval.schedule.messages import (
+    Command,
+    Commit,
+    Dispatch,
     Done,
+    Event,
     Failed,
-    Ledger,
     Recover,
+    Recovered,
     Returned,
     Room,
     Sealed,
@@ -20,8 +26,6 @@ from cogeval.schedule.ledger import (
     Void,
     WorkerLost,
 )
-from cogeval.schedule.log import attempts_from_log, log_entry
-from cogeval.schedule.messages import Command, Commit, Dispatch, Event, Recovered
 
 
 def lines(*messages: Event | Command) -> list[dict[str, Any]]:

@@ -72,3 +72,16 @@ class LeaksItsThread:
 
         time.sleep(self.seconds)
         return Reply(request.decision.default)
+
+
+class FillsTheDisk:
+    """After a while, no file of its process may grow any more: what a full disk looks like."""
+
+    def __init__(self, mark, rng):
+        if Path(mark).exists():
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+
+    def decide(self, request):
+        return Reply(request.decision.default)
