@@ -96,7 +96,7 @@ def take(
     values: dict[str, Json] = {}
     for key, (kind_of, default) in allowed.items():
         value = settings.get(key, default)
-        if type(value) is not kind_of and value is not None:
+        if type(value) is not kind_of and (value is not None or key in settings):
             raise InputError(f"pool.agents.{name}.{key}: expected {kind_of.__name__}, got {value!r}")
         values[key] = value
     return values
@@ -106,14 +106,19 @@ def source_digest(path: Path) -> str:
     """Hashes the Python sources of a module's package: what the code version of an agent is.
 
     Args:
-        path: the module's file; a package counts with everything beneath it.
+        path: the module's file; one in a package counts with the whole of the topmost package.
 
     Returns:
         16 hexadecimal digits.
     """
-    is_package = (path.parent / "__init__.py").exists()
-    files = sorted(path.parent.rglob("*.py")) if is_package else [path]
+    root = path.parent
+    if (root / "__init__.py").exists():
+        while (root.parent / "__init__.py").exists():
+            root = root.parent
+        files = sorted(root.rglob("*.py"))
+    else:
+        files = [path]
     total = hashlib.sha256()
     for file in files:
-        total.update(file.relative_to(path.parent).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+        total.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     return total.hexdigest()[:16]

@@ -11,6 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -32,11 +33,28 @@ class PythonAgent(msgspec.Struct, frozen=True):
 
     def __call__(self, seat: Seat, rng: Stream) -> Agent:
         """Makes the agent of one seat, with the seat, stream and game that its constructor asks for."""
-        made = locate(self.target)
-        offered = {"seat": seat, "rng": rng, "game": self.game}
-        wanted = inspect.signature(made).parameters
-        agent: Agent = made(**{k: v for k, v in offered.items() if k in wanted}, **self.parameters)
-        return agent
+        return seat_agent(locate(self.target), self.game, seat, rng, self.parameters)
+
+
+def seat_agent(
+    made: Callable[..., Agent],
+    game: AnyGame,
+    seat: Seat,
+    rng: Stream,
+    parameters: Mapping[str, Json] = MappingProxyType({}),
+) -> Agent:
+    """Makes the agent of one seat: a class gets those of seat, rng and game that it asks for by name.
+
+    Args:
+        made: the class, or a function that stands for it.
+        game: that it will play.
+        seat: where it sits.
+        rng: its own stream.
+        parameters: the rest of what its constructor takes.
+    """
+    offered = {"seat": seat, "rng": rng, "game": game}
+    wanted = inspect.signature(made).parameters
+    return made(**{name: offered[name] for name in _OFFERED if name in wanted}, **parameters)
 
 
 def locate(target: str) -> Callable[..., Agent]:
@@ -51,10 +69,10 @@ def locate(target: str) -> Callable[..., Agent]:
     try:
         found = getattr(importlib.import_module(module_name), attribute)
     except (ImportError, AttributeError) as error:
-        tried = ", ".join(p or "." for p in sys.path[:4])
+        tried = ", ".join(p or "." for p in sys.path if "site-packages" not in p and not p.endswith(".zip"))
         raise InputError(
-            f"_target_ {target!r} cannot be imported ({error}); looked first in {tried}. "
-            "Run from the directory that holds it or name that directory in agent_paths"
+            f"_target_ {target!r} cannot be imported ({error}); looked in {tried} and among the "
+            "installed packages. Run from the directory that holds it or name that directory in agent_paths"
         ) from error
     if not callable(found):
         raise InputError(f"_target_ {target!r}: expected a class, got {type(found).__name__}")
@@ -63,18 +81,21 @@ def locate(target: str) -> Callable[..., Agent]:
 
 
 def python_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> AgentEntry:
-    """A Python class with `decide`. Parameters: _target_, deterministic, version; the rest are its own."""
+    """A Python class with `decide`. Parameters: _target_, deterministic, is_model, version, and its own."""
     parameters = dict(settings)
     target = parameters.pop("_target_", None)
     if not isinstance(target, str):
         raise InputError(f"pool.agents.{name}: expected _target_: package.module.Class, got {target!r}")
     deterministic = parameters.pop("deterministic", False)
+    is_model = parameters.pop("is_model", False)
     version = parameters.pop("version", "1")
-    if type(deterministic) is not bool or type(version) is not str:
-        raise InputError(
-            f"pool.agents.{name}: expected deterministic: true|false and version: a string, "
-            f"got {deterministic!r} and {version!r}"
-        )
+    for key, value, kind in (
+        ("deterministic", deterministic, bool),
+        ("is_model", is_model, bool),
+        ("version", version, str),
+    ):
+        if type(value) is not kind:
+            raise InputError(f"pool.agents.{name}.{key}: expected {kind.__name__}, got {value!r}")
     made = locate(target)
     clash = [key for key in _OFFERED if key in parameters]
     if clash:
@@ -92,6 +113,7 @@ def python_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> Agen
         version=version,
         parameters={"_target_": target, **parameters},
         deterministic=deterministic,
+        is_model=is_model,
     )
 
 

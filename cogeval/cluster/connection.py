@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from cogeval.cluster.plan import ClusterOptions
 from cogeval.errors import InputError, RunError
 
 _HOME = "cogeval-ray-"  # then the driver's pid: temporary directories of our own Rays
+_ANSWER_S = 5.0  # longest wait for something to listen at an address
 _OBJECT_STORE_BYTES = 100_000_000  # receipts are small and rows never pass through the object store
 
 
@@ -38,6 +40,7 @@ def connected(options: ClusterOptions) -> Iterator[int]:
         InputError: no cluster answers at the address, or it is too small.
         RunError: our own Ray does not start.
     """
+    _hush_ray()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else a warning at every start
     if ray.is_initialized():  # a caller (a notebook, a test) holds the connection
@@ -47,17 +50,53 @@ def connected(options: ClusterOptions) -> Iterator[int]:
         with _own_ray(options):
             yield options.workers or os.cpu_count() or 1
         return
+    check_address(options.address)
     try:
         ray.init(address=options.address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise InputError(
-            f"cluster.address: no Ray cluster answers at {options.address!r} ({error}); start one with "
-            "`ray start --head` or leave cluster.address out to play on this machine"
-        ) from error
+        raise _no_cluster(options.address, error) from error
     try:
         yield _fitting(options)
     finally:
         ray.shutdown()
+
+
+def _hush_ray() -> None:
+    """Keeps what Ray says of dead workers off stdout, where one JSON object may be all that is wanted.
+
+    The driver says itself what a death cost. Ray has no setting for it, hence its private name.
+    """
+    for name in ("print_to_stdstream", "print_worker_logs"):
+        if hasattr(ray._private.worker, name):
+            setattr(ray._private.worker, name, lambda *_args, **_kwargs: None)
+
+
+def check_address(address: str | None) -> None:
+    """Finds out in seconds that nothing listens at an address; Ray would try for minutes.
+
+    Args:
+        address: ``HOST:PORT``, ``ray://HOST:PORT``, ``auto``, ``local`` or None.
+
+    Raises:
+        InputError: it is no address, or nothing answers there.
+    """
+    if address in (None, "auto", "local"):
+        return
+    assert address is not None
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        raise InputError(f"cluster.address: expected HOST:PORT, ray://HOST:PORT or auto, got {address!r}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_S).close()
+    except (OSError, OverflowError) as error:
+        raise _no_cluster(address, error) from error
+
+
+def _no_cluster(address: str, error: Exception) -> InputError:
+    return InputError(
+        f"cluster.address: no Ray cluster answers at {address!r} ({error}); start one with "
+        "`ray start --head` or leave cluster.address out to play on this machine"
+    )
 
 
 def _fitting(options: ClusterOptions) -> int:

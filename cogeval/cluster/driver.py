@@ -63,6 +63,7 @@ class Progress(msgspec.Struct, frozen=True):
     num_lost_workers: int
     names: tuple[str, ...]
     tally: Tally  # sums over the episodes that this driver saw finish
+    stopping: bool = False  # a stop was asked for: workers seal what is finished
 
     @property
     def done(self) -> int:
@@ -129,7 +130,7 @@ class _Driver:
         self.workers: dict[str, Worker] = {}
         self.by_call: dict[ray.ObjectRef, Worker] = {}
         self.tally = Tally.empty(len(plan.agents))
-        self.complete = self.ended = False
+        self.complete = self.ended = self.stopping = False
         self.fatal: str | None = None  # why the run cannot go on
         self.generation = secrets.token_hex(3)  # worker ids never repeat, whoever drives
         self.num_spawned = self.num_lost = self.num_unready = 0
@@ -264,6 +265,8 @@ class _Driver:
 
     def drain(self) -> None:
         """Stops: workers drop what is unfinished and seal the rest."""
+        self.stopping = True
+        self.observe(last=True)
         self.tell(Stop())
         ready = [w for w in self.workers.values() if w.ready]
         pending = {call: w for call, w in self.by_call.items() if w in ready}
@@ -311,6 +314,7 @@ class _Driver:
             num_lost_workers=self.num_lost,
             names=tuple(agent.name for agent in self.plan.agents),
             tally=self.tally,
+            stopping=self.stopping,
         )
 
     def outcome(self) -> Outcome:

@@ -21,7 +21,7 @@ from cogeval.schedule.designs import Slot
 from cogeval.store.shards import SealedShard
 from cogeval.store.write import ShardWriter
 
-_FLUSH_EPISODES = 256  # deterministic episodes are written in groups: a flush has its price, whatever its size
+_FLUSH_EPISODES = 256  # deterministic episodes are written in groups: a flush has a price of its own
 _BREATH_S = 0.02  # longest that playing keeps the event loop from answering the driver
 
 
@@ -103,6 +103,9 @@ class EpisodeHost:
             except asyncio.CancelledError:
                 self._returned.append(index)
                 raise
+            except RunError as error:  # no other episode would fare better
+                self._stop_for(error)
+                return
             except Exception as error:  # noqa: BLE001 - whatever failed in here is ours: this episode is retried
                 what = "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
                 self._failed.append((index, f"episode {index}, seed {slot.seed}: {what}"))
@@ -124,6 +127,11 @@ class EpisodeHost:
             codec=self._codec,
         )
 
+    def _stop_for(self, error: RunError) -> None:
+        """The run cannot go on: the next receipt says why, and comes now."""
+        self._fatal = str(error)
+        self._news.set()
+
     def _lane_done(self, lane: asyncio.Task[None]) -> None:
         self._lanes.discard(lane)
         if not lane.cancelled() and (error := lane.exception()) is not None:
@@ -143,12 +151,13 @@ class EpisodeHost:
             )
             self._unflushed.append(slot.index)
             self._counter.add(slot.lineup, episode)
-            # What may have cost money or time is on disk before anything else happens.
-            if not self._plan.deterministic or len(self._unflushed) >= _FLUSH_EPISODES:
+            # What may have cost money or time is on disk before anything else happens, and what carries
+            # replies is not kept in memory.
+            is_costly = not self._plan.deterministic or any(a.text for a in episode.attempts)
+            if is_costly or len(self._unflushed) >= _FLUSH_EPISODES:
                 self._flush()
         except RunError as error:
-            self._fatal = str(error)
-            self._news.set()
+            self._stop_for(error)
 
     def _open_writer(self) -> ShardWriter:
         if self._writer is None:
@@ -176,7 +185,7 @@ class EpisodeHost:
         try:
             self._flush()
         except RunError as error:
-            self._fatal = str(error)
+            self._stop_for(error)
 
     def _roll(self) -> None:
         """Seals the open shard in a thread; the next episode opens another."""
@@ -192,7 +201,7 @@ class EpisodeHost:
             shard = await asyncio.to_thread(writer.seal)
             self._sealed.append(shard)  # not in one expression: a receipt replaces the list meanwhile
         except RunError as error:
-            self._fatal = str(error)
+            self._stop_for(error)
         self._news.set()
 
     def _receipt(self) -> Receipt:

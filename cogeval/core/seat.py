@@ -24,6 +24,9 @@ from cogeval.core.rng import Stream, stream
 from cogeval.errors import ActionError
 
 _DETAIL_CHARS = 500  # of a fault's description that are kept
+_REPLY_CHARS = 1_000_000  # of a reply's text that are kept
+_NAME_CHARS = 200  # of a model's name and a finish reason that are kept
+_ACTION_CHARS = 65_536  # of an action as JSON; a longer one is no action
 _RETRIED = ("unreadable", "illegal")  # faults that a hint can help
 _WAKE_S = 0.001  # least wait before a deadline is looked at again: a queued seat keeps its rest of time
 
@@ -48,6 +51,9 @@ class _Verdict(msgspec.Struct, frozen=True, gc=False):
 
 
 def _failure(error: BaseException) -> _Verdict:
+    """Blames the agent; but Ctrl-C, which only the main thread ever gets, is the user's."""
+    if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+        raise error
     return _Verdict(None, "exception", _describe(error))
 
 
@@ -55,8 +61,12 @@ def _describe(error: BaseException) -> str:
     """The error for people; its own words may fail too."""
     try:
         return f"{type(error).__name__}: {error}"[:_DETAIL_CHARS]
-    except Exception:  # noqa: BLE001 - an agent's failure costs its own seat only
+    except BaseException:  # noqa: BLE001 - an agent's failure costs its own seat only
         return type(error).__name__
+
+
+def _cut(text: str | None, most: int) -> str | None:
+    return text if text is None or len(text) <= most else text[:most]
 
 
 def _malformed(reply: Reply) -> str | None:
@@ -142,12 +152,9 @@ class SeatPlay:
         if not isinstance(seated.agent, Scripted):
             try:
                 self._agent = seated.agent(seat, agent_stream(seed, seat, replicate))
-            except KeyboardInterrupt:
-                raise
+                self._sync = seated.deterministic and not inspect.iscoroutinefunction(self._agent.decide)
             except BaseException as error:  # noqa: BLE001 - an agent's failure costs its own seat only
                 self._born_dead = _failure(error)
-            else:
-                self._sync = seated.deterministic and not inspect.iscoroutinefunction(self._agent.decide)
 
     @property
     def is_model(self) -> bool:
@@ -198,8 +205,6 @@ class SeatPlay:
             verdict = None
             try:
                 reply = self._agent.decide(Request(observation, decision, timer, hint, None))
-            except KeyboardInterrupt:
-                raise
             except BaseException as error:  # noqa: BLE001 - nothing is awaited here: it is the agent's own
                 verdict = _failure(error)
             queue_s, think_s = timer.queue_s, timer.think_s
@@ -265,7 +270,7 @@ class SeatPlay:
             if verdict is None and not isinstance(reply, Reply) and inspect.isawaitable(reply):
                 reply = await reply
             return reply, verdict
-        except (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt):
+        except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - an agent's failure costs its own seat only
             return None, _failure(error)
@@ -285,11 +290,14 @@ class SeatPlay:
                     )
                 action = self._game.parse_reply(state, self._seat, reply.payload)
             action, text = self._codec.canonical(action)
+            if len(text) > _ACTION_CHARS:
+                what = (
+                    f"expected an action of at most {_ACTION_CHARS:,} characters as JSON, got {len(text):,}"
+                )
+                return _Verdict(None, "unreadable", what)
             reason = self._game.why_illegal(state, self._seat, action)
         except ActionError as error:
             return _Verdict(None, "unreadable", error.hint[:_DETAIL_CHARS])
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:  # noqa: BLE001 - an ill-typed action may break its reader in any way
             what = f"expected an action of {self._game.spec.name}, got {type(reply.action).__name__}"
             return _Verdict(None, "unreadable", f"{what}: {_describe(error)}"[:_DETAIL_CHARS])
@@ -312,7 +320,8 @@ class SeatPlay:
         return Attempt(
             phase, self._seat, number, decision.kind, "agent", verdict.fault is None, verdict.action,
             verdict.fault, verdict.detail, think_s if reply.think_s is None else reply.think_s,
-            queue_s + reply.queue_s, reply.usage, reply.text, reply.model, reply.finish_reason,
+            queue_s + reply.queue_s, reply.usage, _cut(reply.text, _REPLY_CHARS),
+            _cut(reply.model, _NAME_CHARS), _cut(reply.finish_reason, _NAME_CHARS),
             verdict.action_text,
         )  # fmt: skip
 

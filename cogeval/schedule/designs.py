@@ -38,6 +38,9 @@ class Slot(msgspec.Struct, frozen=True, gc=False):
 BlockLineups: TypeAlias = tuple[Lineup, ...]
 """The lineups of one block, in the order that they are played in."""
 
+MAX_BLOCKS: Final = 100_000_000
+"""Most blocks of one run."""
+
 
 class Design(msgspec.Struct, frozen=True):
     """A way to make the blocks of a schedule."""
@@ -189,6 +192,11 @@ def make_schedule(
         raise InputError(
             f"expected a pool of at least {_agents(chosen.min_agents)} for schedule.design={design}, "
             f"got {num_agents}; add agents to the pool or choose another design"
+        )
+    if blocks > MAX_BLOCKS:  # the ledger keeps some bytes of each in memory
+        raise InputError(
+            f"expected schedule.blocks of at most {MAX_BLOCKS:,}, got {blocks!r}; make several runs with "
+            "different seeds and rate them together"
         )
     listed = None if seeds is None else _checked_seeds(seeds, blocks)
     return Schedule(chosen, num_agents, num_seats, blocks, run_seed, listed, replicates)

@@ -7,13 +7,14 @@ import threading
 import psutil
 import pytest
 import ray
+from cluster_runs import column, digest, new_run
 
+from cogeval.cluster.connection import check_address
 from cogeval.cluster.driver import drive
 from cogeval.cluster.plan import ClusterOptions
 from cogeval.errors import InputError, RunError
 from cogeval.store.checks import check_run
 from cogeval.store.read import read_tables
-from runs import column, digest, new_run
 
 pytestmark = pytest.mark.cluster
 
@@ -200,3 +201,18 @@ def test_a_driver_outside_the_main_thread_works(tmp_path):
     thread.join(60)
     assert outcomes[0].complete
     assert ray.is_initialized()  # the connection that was there before is still there
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere", "ray://127.0.0.1:1", "127.0.0.1:x", ":70000"])
+def test_an_address_where_no_cluster_answers_is_said_in_seconds(address):
+    with pytest.raises(InputError, match=r"cluster\.address"):
+        check_address(address)
+
+
+def test_what_ray_says_of_dead_workers_stays_off_stdout(tmp_path, capfd):
+    agents = {"once": {"_target_": "misbehaving_agents.KillsItsProcessOnce", "mark": str(tmp_path / "m")}}
+    run, plan = new_run(tmp_path, agents, schedule={"blocks": 4})
+    outcome = drive(plan, run, TWO)
+    assert outcome.complete
+    assert outcome.progress.num_lost_workers == 1
+    assert capfd.readouterr().out == ""

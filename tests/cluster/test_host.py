@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from runs import new_run
+from cluster_runs import new_run
 
 from cogeval.cluster.host import EpisodeHost
 from cogeval.store.recover import recover
@@ -43,7 +43,7 @@ def test_tally_counts_pairs_and_shares(tmp_path):
 
 
 def test_small_shards_roll(tmp_path):
-    _, plan = new_run(tmp_path, store={"shard_mb": 0.02}, schedule={"blocks": 40})
+    _, plan = new_run(tmp_path, store={"shard_mb": 0.02}, schedule={"blocks": 200})
     receipts = play_all(plan, range(len(plan.schedule)))
     shards = [s for r in receipts for s in r.sealed]
     assert len(shards) > 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import msgspec
@@ -96,6 +97,44 @@ def test_an_agent_that_cannot_be_made_is_at_fault_in_every_phase(error: BaseExce
 def test_an_interrupt_of_the_user_is_no_fault() -> None:
     with pytest.raises(KeyboardInterrupt):
         run(sits(raises(KeyboardInterrupt())))
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit(), SystemExit(3)])
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_outside_the_main_thread_every_way_out_is_the_agents_fault(
+    error: BaseException, deterministic: bool
+) -> None:
+    async def raises_later(request: Request) -> Any:
+        await asyncio.sleep(0)
+        raise error
+
+    def in_a_thread(decide: Any) -> Episode:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(run, sits(decide, deterministic=deterministic), bids(3)).result(10)
+
+    assert faults(in_a_thread(raises(error))) == ["exception", None]
+    assert faults(in_a_thread(raises_later)) == ["exception", None]
+
+
+def test_an_agent_that_breaks_where_it_is_looked_at_costs_its_own_seat() -> None:
+    class NoDecide:
+        @property
+        def decide(self) -> Any:
+            raise OSError("not today")
+
+    episode = run(Seated("odd", lambda seat, rng: NoDecide(), deterministic=True), bids(3))
+    assert faults(episode) == ["exception", None]
+
+
+def test_a_flood_of_text_is_cut_and_a_flood_in_an_action_is_no_action() -> None:
+    def floods(request: Request) -> Any:
+        return Reply(Bid(1), text="x" * 5_000_000, model="m" * 5000, finish_reason="f" * 5000)
+
+    first = of_seat(run(sits(floods), bids(3)))[0]
+    assert first.fault is None
+    assert [len(t or "") for t in (first.text, first.model, first.finish_reason)] == [1_000_000, 200, 200]
+    flooded = run(sits(lambda request: Reply(Bid(1, "x" * 70_000))), bids(3))
+    assert faults(flooded)[:2] == ["unreadable", "unreadable"]
 
 
 # --- time ------------------------------------------------------------------------------------------------
@@ -339,7 +378,7 @@ def test_equal_actions_are_recorded_as_one(amount: Any) -> None:
     assert type(first.attempts[0].action.amount) is int
 
 
-@pytest.mark.parametrize("say", ["x" * 3_000_000, "\ud800", "\x00\u2028", "é" * 5000])
+@pytest.mark.parametrize("say", ["x" * 60_000, "\ud800", "\x00\u2028", "é" * 5000])
 def test_whatever_is_said_is_played_and_recorded(say: str) -> None:
     episode = run(sits(lambda request: Reply(Bid(2, say))), bids(2), phases=2)
     assert [a.action for a in of_seat(episode)] == [Bid(2, say)] * 2
