@@ -17,7 +17,7 @@ $(READY): requirements.lock pyproject.toml
 	  { echo "cogeval needs Python 3.11 to 3.13; $(PYTHON) is `$(PYTHON) --version 2>&1`. Try: make $(MAKECMDGOALS) PYTHON=python3.11" >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { echo "$(PYTHON) cannot make a virtual environment; on Debian: apt-get install python3-venv" >&2; exit 2; }
-	@echo "installing the pinned dependencies into $(VENV) (about 1 GB, once)"
+	@echo "installing the pinned dependencies into $(VENV) (about 1.3 GB, a minute or two, once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
