@@ -19,7 +19,7 @@ from cogeval.core.agent import Usage
 from cogeval.core.game import Results, SeatResult
 from cogeval.core.record import Attempt, Episode
 from cogeval.store.checks import check_run
-from cogeval.store.read import rating_arrays, read_tables
+from cogeval.store.read import read_tables
 from cogeval.store.run import RunDir
 from cogeval.store.shards import SealedShard
 from cogeval.store.write import ShardWriter
@@ -100,8 +100,7 @@ def write_and_read(num: int, replies: bool) -> tuple[dict[str, float], int, Seal
         num_bytes = writer.num_bytes
         sealed = timed("seal", writer.seal)
         timed("commit", lambda: run.commit(sealed, sealed.indexes))
-        tables = timed("read", lambda: read_tables(run))
-        timed("arrays", lambda: rating_arrays(tables))
+        timed("read", lambda: read_tables(run))
         findings = timed("check", lambda: check_run(run))
         assert not findings, findings
     return spent, num_bytes, sealed

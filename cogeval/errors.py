@@ -8,7 +8,7 @@ command line. `InputError` is the run error whose cause is the user's input.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 __all__ = [
     "ActionError",
@@ -17,6 +17,7 @@ __all__ = [
     "RunError",
     "SeatError",
     "closest_first",
+    "few",
     "unknown_name",
 ]
 
@@ -61,17 +62,29 @@ def closest_first(name: str, known: Iterable[str]) -> list[str]:
     )
 
 
-def unknown_name(what: str, name: object, known: Iterable[str]) -> InputError:
+def few(names: Sequence[str], most: int | None) -> str:
+    """Lists the first names, and how many more there are.
+
+    Args:
+        names: in order.
+        most: how many to list at most; None: all.
+    """
+    shown = names[:most]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
+def unknown_name(what: str, name: object, known: Iterable[str], *, most: int | None = None) -> InputError:
     """Builds the error for a name that is in no table.
 
     Args:
         what: the kind of thing, as the user knows it ("game", "pool", "agent").
         name: what the user wrote.
         known: every name that would have been accepted.
+        most: how many of them to list at most; None: all.
 
     Returns:
         An `InputError` that quotes the name and lists the known ones, the closest first.
     """
-    names = closest_first(str(name), known)
-    listed = ", ".join(names) if names else "none"
+    listed = few(closest_first(str(name), known), most) or "none"
     return InputError(f"unknown {what} {str(name)!r}; known, closest first: {listed}")

@@ -14,6 +14,7 @@ from typing import Any
 
 from cogeval import __version__
 from cogeval.cli.arguments import read_arguments
+from cogeval.cli.program import typed
 from cogeval.cli.verbs import SHELL_COMPLETION, VERBS, help_text, verb_help
 from cogeval.errors import InputError, RunError, unknown_name
 
@@ -55,8 +56,8 @@ def run_command(argv: Sequence[str]) -> int:
 
 
 def complain(message: str) -> None:
-    """Writes one line on stderr."""
-    sys.stderr.write(f"cogeval: {message}\n")
+    """Writes one line on stderr; the commands that it names are as one must type them here."""
+    sys.stderr.write(f"cogeval: {typed(message)}\n")
     sys.stderr.flush()
 
 
@@ -80,7 +81,7 @@ def _dispatch(argv: Sequence[str]) -> int:
     if first.partition("=")[0] in SHELL_COMPLETION.names:
         return int(_function("cogeval.cli.completion:shell_completion")(words))
     verb = _verb(first)
-    rest = words[1:]
+    rest = [*(["--debug"] if "--debug" in argv else []), *words[1:]]
     ended = rest.index("--") if "--" in rest else len(rest)
     if {"--help", "-h"} & set(rest[:ended]):
         sys.stdout.write(verb_help(verb))

@@ -6,6 +6,7 @@ dropped. Stdlib only: help and completion come through here.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -92,6 +93,12 @@ def _flag_value(flag: Flag, name: str, value: str | None, rest: list[str]) -> st
 def _check_overrides(verb: Verb, overrides: Sequence[str]) -> None:
     """Refuses a key that this verb does not take, by name."""
     for override in overrides:
+        if override[:1] in ("'", '"'):
+            bare = override[1:].removesuffix(override[0])
+            raise InputError(
+                f"expected KEY=VALUE, got {override} with quotes of its own: those around the whole are for "
+                f"the shell to take away; write {shlex.quote(bare)}"
+            )
         if not verb.overrides:
             raise InputError(f"cogeval {verb.name} takes no KEY=VALUE, got {override!r}")
         key = override.partition("=")[0].lstrip("+~")

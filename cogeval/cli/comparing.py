@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from cogeval.cli.arguments import Arguments
-from cogeval.cli.joining import join
+from cogeval.cli.joining import check_suffix, join
 from cogeval.cli.output import print_json, show
-from cogeval.cli.recorded import warn_of_damage
+from cogeval.cli.recorded import open_note, warn_of_damage
 from cogeval.cli.settings import find_runs
 from cogeval.cli.showing import rating_of
 from cogeval.errors import InputError
@@ -29,10 +29,18 @@ def compare(arguments: Arguments) -> int:
     runs = find_runs(arguments, names or ["latest"])
     joined = join(runs, decisions=False)
     warn_of_damage(joined.runs)
+    if not joined.table.num_episodes:
+        named = ", ".join(run.run_id for run in runs)
+        notes = [note for note in map(open_note, joined.runs) if note is not None]
+        raise InputError(
+            "; ".join([f"nothing is recorded in {named} yet, so there is nothing to compare", *notes])
+        )
+    for name in (a, b):
+        check_suffix(joined, name)
     rating = rating_of(runs, arguments)
     comparison = compare_agents(joined.table, a, b, confidence=rating.confidence)
     if arguments.switch("--json"):
-        print_json({**asdict(comparison), "runs": [run.run_id for run in runs]})
+        print_json({**asdict(comparison), "run_ids": [run.run_id for run in runs]})
     else:
         show(comparison_table(comparison))
     return 0

@@ -80,7 +80,12 @@ def _after_verb(verb: Verb, words: list[str], word: str, shell: str) -> list[str
         return sorted(name for name in flags if name.startswith(word) and name.startswith("--"))
     found: list[str] = []
     if verb.takes_run and "=" not in word:
-        found = _runs(word, [w for w in rest if w.startswith("run.root=")])
+        roots = [w.partition("=")[2] for w in rest if w.startswith("run.root=")]
+        names = [w for w in rest if not is_override(w)]
+        if verb.name == "compare" and len(names) < 2:
+            found = [name for name in _agents(roots) if name.startswith(word) and name not in names]
+        else:
+            found = _runs(word, roots)
     if verb.overrides:
         overrides = [w for w in rest if is_override(w)]
         multirun = "-m " if "--multirun" in words or "-m" in words else ""
@@ -121,8 +126,18 @@ def _runs(word: str, roots: Sequence[str]) -> list[str]:
     """The names of runs that begin with a word."""
     from cogeval.store.roots import LATEST, list_runs
 
-    names = [path.name for path in list_runs(roots[-1].partition("=")[2] if roots else "runs")]
+    names = [path.name for path in list_runs(roots[-1] if roots else "runs")]
     return [name for name in (*names, *([LATEST] if names else [])) if name.startswith(word)]
+
+
+def _agents(roots: Sequence[str]) -> list[str]:
+    """The names of the latest run's agents."""
+    from cogeval.store.roots import LATEST
+    from cogeval.store.run import RunDir
+
+    return [
+        str(agent["name"]) for agent in RunDir.find(LATEST, roots[-1] if roots else "runs").manifest["agents"]
+    ]
 
 
 def _plugin(shell: str, config_dir: str | None = None) -> Any:

@@ -19,7 +19,7 @@ from cogeval.cli.recorded import SUMMED, RunEpisodes, read_run
 from cogeval.core.record import FAULTS, canonical_json
 from cogeval.errors import InputError
 from cogeval.ratings import EMPTY_SEAT, Table
-from cogeval.report import AgentIdentity, DecisionTimes, SeatRows
+from cogeval.report import AgentIdentity, DecisionTimes, FaultReason, SeatRows
 from cogeval.store.columns import to_numpy
 from cogeval.store.run import RunDir
 
@@ -37,6 +37,7 @@ class Joined:
         seats: what summaries read.
         times: think times of single decisions, a sample; None without any.
         fault_kinds: per kind of fault, how many each agent had; empty when nobody looked.
+        fault_reasons: the most frequent details of these faults.
         num_repeated: episodes that more than one run holds; each counts once.
     """
 
@@ -46,6 +47,7 @@ class Joined:
     seats: SeatRows
     times: DecisionTimes | None
     fault_kinds: Mapping[str, list[int]]
+    fault_reasons: tuple[FaultReason, ...]
     num_repeated: int
 
 
@@ -77,7 +79,30 @@ def join(runs: Sequence[RunDir], *, decisions: bool = True) -> Joined:
         seats=seats,
         times=None if looked is None else DecisionTimes(looked.agent, looked.think_s),
         fault_kinds={} if looked is None else dict(zip(FAULTS, looked.faults.tolist(), strict=True)),
+        fault_reasons=() if looked is None else looked.reasons,
         num_repeated=num_all - table.num_episodes,
+    )
+
+
+def check_suffix(joined: Joined, name: str) -> None:
+    """Explains a name that several agents share, where one of them must be named.
+
+    Raises:
+        InputError: they have that name and different fingerprints; the message says how to name each.
+    """
+    names = [agent.name for agent in joined.agents]
+    versions = [agent for agent in joined.agents if agent.name.rpartition("#")[0] == name]
+    if name in names or not versions:
+        return
+    where = {
+        (agent["name"], agent["fingerprint"]): episodes.run.run_id
+        for episodes in reversed(joined.runs)
+        for agent in episodes.run.manifest["agents"]
+    }
+    listed = " or ".join(f"{agent.name} (in {where[name, agent.fingerprint]})" for agent in versions)
+    raise InputError(
+        f"agent {name!r} changed between these runs and stands for {len(versions)} agents, told apart by "
+        f"the beginning of their fingerprint: write {listed}"
     )
 
 

@@ -15,6 +15,7 @@ from cogeval.cli.arguments import Arguments
 from cogeval.cli.composing import Composer
 from cogeval.cli.environment import package_versions, python_version
 from cogeval.cli.output import print_json, show
+from cogeval.cli.program import typed
 from cogeval.config import conf_dir
 from cogeval.games import GAMES, PARAMETERS, make_game
 from cogeval.report.layout import Column, grid, literal, with_notes
@@ -36,7 +37,7 @@ def games(arguments: Arguments) -> int:
         seats = f"{low} seats" if low == high else f"{low} to {high} seats"
         title = f"{game['name']} {game['version']}: {seats}, baselines {', '.join(game['baselines'])}"
         show(with_notes(title, grid(columns, rows), ()))
-    show("", "To play one: cogeval run game=NAME game.PARAMETER=VALUE")
+    show("", typed("To play one: cogeval run game=NAME game.PARAMETER=VALUE"))
     return 0
 
 
@@ -56,13 +57,16 @@ def agents(arguments: Arguments) -> int:
         with_notes("Baselines", grid(_two("game", "for kind baseline"), game_rows), ()),
         with_notes("Pools", grid(_two("pool", "agents"), pool_rows), ()),
         "",
-        "A pool of yours is DIR/pool/NAME.yaml: cogeval run --config-dir DIR pool=NAME",
+        typed("A pool of yours is DIR/pool/NAME.yaml: cogeval run --config-dir DIR pool=NAME"),
     )
     return 0
 
 
-def version(_arguments: Arguments) -> int:
+def version(arguments: Arguments) -> int:
     """Prints the versions."""
+    if arguments.switch("--json"):
+        print_json({"cogeval": __version__, "python": python_version(), "packages": package_versions()})
+        return 0
     lines = [f"cogeval {__version__}", f"python {python_version()}"]
     lines += [f"{name} {number}" for name, number in package_versions().items()]
     show(*lines)

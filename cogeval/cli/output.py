@@ -65,9 +65,9 @@ def size(num_bytes: float) -> str:
     return f"{num_bytes:,.1f} TB"
 
 
-def counted(num: int, word: str) -> str:
+def counted(num: int, word: str, plural: str | None = None) -> str:
     """A number with its word: ``1 episode``, ``1,200 episodes``."""
-    return f"{num:,} {word}" if num == 1 else f"{num:,} {word}s"
+    return f"{num:,} {word if num == 1 else plural or word + 's'}"
 
 
 def _finite(value: Any) -> Any:

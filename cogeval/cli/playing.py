@@ -35,7 +35,8 @@ def run(arguments: Arguments) -> int:
     as_json = arguments.switch("--json")
     if arguments.switch("--plan"):
         return show_plan(experiment, as_json=as_json)
-    played = play(new_run(experiment), experiment, quiet=arguments.switch("--quiet"), ladder=not as_json)
+    quiet = arguments.switch("--quiet")
+    played = play(new_run(experiment), experiment, quiet=quiet, ladder=not as_json, is_new=True)
     return conclude(played, as_json=as_json)
 
 

@@ -26,12 +26,13 @@ from cogeval.ratings import ELO_PER_LOG_UNIT
 from cogeval.ratings.cells import cells_from_matrix
 from cogeval.ratings.pairwise import Model, fit
 from cogeval.ratings.table import FloatArray
-from cogeval.report.layout import Column, grid, literal, make_console
+from cogeval.report.layout import Column, Grid, grid, literal, make_console
 
 if TYPE_CHECKING:  # it would import ray
     from cogeval.cluster.driver import Progress
 
 PLAIN_EVERY_S: Final = 5.0
+STOPPING: Final = "stopping: sealing what is finished"
 _MAX_AGENTS = 12  # of the live ladder; the final one has all
 _BAR_WIDTH = 30
 
@@ -87,6 +88,7 @@ class PlainView:
     """
 
     def __init__(self, write: Callable[[str], object], clock: Callable[[], float] = time.monotonic) -> None:
+        self._stopping = False
         self._write = write
         self._clock = clock
         self._written_at = -math.inf
@@ -95,7 +97,10 @@ class PlainView:
     def __call__(self, progress: Progress) -> None:
         """Writes a line when the last one is old enough."""
         self._last = progress
-        if self._clock() - self._written_at >= PLAIN_EVERY_S:
+        if progress.stopping and not self._stopping:
+            self._stopping = True
+            self._write(f"{STOPPING}\n")
+        elif self._clock() - self._written_at >= PLAIN_EVERY_S:
             self._line(progress)
 
     def __enter__(self) -> PlainView:
@@ -124,11 +129,15 @@ class LiveView:
         starting = Spinner("line", Text("starting workers"))
         self._live = Live(starting, console=console, refresh_per_second=4, transient=False)
         self._last: Progress | None = None
+        self._resumed = False
 
     def __call__(self, progress: Progress) -> None:
-        """Redraws."""
+        """Redraws; what asked for a stop is answered at once."""
+        if self._last is None:
+            self._resumed = progress.recorded > 0
         self._last = progress
-        self._live.update(drawn(progress))
+        parts = [drawn(progress, resumed=self._resumed), *([Text(STOPPING)] if progress.stopping else [])]
+        self._live.update(Group(*parts), refresh=progress.stopping)
 
     def __enter__(self) -> LiveView:
         """Begins to draw."""
@@ -154,11 +163,10 @@ def words(progress: Progress) -> list[str]:
     """The figures of a state, the most important first."""
     said = [f"{progress.done:,} of {progress.total:,} episodes"]
     left = progress.total - progress.done
-    if progress.episodes_per_s > 0:
+    if progress.episodes_per_s > 0 and left:
         rate = progress.episodes_per_s
-        said.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
-        if left:
-            said.append(f"{duration(left / rate)} to go")
+        said.append(f"{rate:,.0f}/s now" if rate >= 10 else f"{rate:.1f}/s now")
+        said.append(f"{duration(left / rate)} to go")
     said.append(counted(progress.tally.num_faults, "fault"))
     if progress.void:
         said.append(f"{progress.void:,} void")
@@ -169,12 +177,13 @@ def words(progress: Progress) -> list[str]:
     return said
 
 
-def drawn(progress: Progress, *, ladder: bool = True) -> RenderableType:
+def drawn(progress: Progress, *, ladder: bool = True, resumed: bool = False) -> RenderableType:
     """A state as the live view draws it.
 
     Args:
         progress: the state.
         ladder: the ladder so far, too.
+        resumed: an earlier session recorded episodes, which the ladder so far does not count.
     """
     total = max(progress.total, 1)
     bar = Table.grid(padding=(0, 1, 0, 0))
@@ -184,16 +193,19 @@ def drawn(progress: Progress, *, ladder: bool = True) -> RenderableType:
     )
     parts: list[RenderableType] = [bar, Text(", ".join(words(progress)))]
     if ladder and progress.tally.num_seats.any():
-        parts += [Text(), _ladder(progress)]
+        parts += [Text(), _ladder(progress, "this session" if resumed else "so far")]
     return Group(*parts)
 
 
-def _ladder(progress: Progress) -> Table:
-    """The ladder so far."""
+def _ladder(progress: Progress, title: str) -> Grid:
+    """The ladder of what this driver saw."""
     tally = progress.tally
     elo = live_elo(tally.wins)
     order = sorted(range(len(elo)), key=lambda i: -elo[i])
-    columns = [Column("so far", numeric=False, min_width=12), Column("Elo"), Column("share"), Column("seats")]
+    columns = [
+        Column(title, numeric=False, min_width=12), Column("Elo"), Column("share", drop=1),
+        Column("seats", drop=2),
+    ]  # fmt: skip
     rows = []
     for i in order[:_MAX_AGENTS]:
         seats = int(tally.num_seats[i])

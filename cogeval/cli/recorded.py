@@ -10,11 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cogeval.cli.output import warn
+import numpy as np
+
+from cogeval.cli.output import counted, warn
+from cogeval.cli.program import typed
 from cogeval.cli.settings import called
 from cogeval.core.record import run_digest
 from cogeval.store.columns import to_numpy
+from cogeval.store.lock import LockHolder, read_lock
 from cogeval.store.read import RunTables, read_tables
+from cogeval.store.recover import open_indexes
 from cogeval.store.run import RunDir
 from cogeval.store.shards import DamagedShard
 
@@ -75,8 +80,37 @@ def scheduled(run: RunDir) -> int:
 
 def num_void(episodes: RunEpisodes) -> int:
     """Episodes that were given up and have no result."""
-    void = {int(line["index"]) for line in episodes.run.log_lines() if line.get("event") == "void"}
-    return len(void.difference(episodes.tables.episodes["index"].to_pylist())) if void else 0
+    void = void_reasons(episodes.run)
+    return len(void.keys() - set(to_numpy(episodes.tables.episodes["index"]).tolist())) if void else 0
+
+
+def void_reasons(run: RunDir) -> dict[int, str]:
+    """Schedule index -> why, of every episode that was given up, the latest last; a few have a result."""
+    lines = (line for line in run.log_lines() if line.get("event") == "void")
+    return {int(line["index"]): str(line.get("reason", "")) for line in lines}
+
+
+def num_open(episodes: RunEpisodes) -> int:
+    """Episodes that are flushed, in shards that nobody has committed yet."""
+    recorded = to_numpy(episodes.tables.episodes["index"])
+    return len(np.setdiff1d(open_indexes(episodes.run.path), recorded))
+
+
+def open_note(episodes: RunEpisodes) -> str | None:
+    """What the open shards hold and how it comes to count; None when they hold nothing."""
+    num = num_open(episodes)
+    if not num:
+        return None
+    way = f"which `cogeval resume {called(episodes.run)}` recovers"
+    if driver_of(episodes.run) is not None:
+        way = "which its driver seals in time"
+    return typed(f"{counted(num, 'more episode')} in open shards, {way}")
+
+
+def driver_of(run: RunDir) -> LockHolder | None:
+    """Who drives the run now; a lock left by a dead process of this host counts for nothing."""
+    holder = read_lock(run.path / "lock")
+    return None if holder is None or holder.is_dead() else holder
 
 
 def warn_of_damage(runs: Sequence[RunEpisodes]) -> None:

@@ -39,6 +39,7 @@ def resume(arguments: Arguments) -> int:
             recorded = counted(scheduled(run), "episode")
             show(f"{run.run_id} is complete: all {recorded} recorded or void, nothing to play")
         return 0
+    run.acquire_lock().release()  # refuses a run that another driver holds before anything is shown
     as_json = arguments.switch("--json")
     played = play(run, experiment, quiet=arguments.switch("--quiet"), ladder=not as_json)
     return conclude(played, as_json=as_json)

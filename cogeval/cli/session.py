@@ -7,6 +7,7 @@ Wires the siblings that never import each other: driver, progress, tracking, rat
 from __future__ import annotations
 
 import os
+import textwrap
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 from cogeval import __version__
 from cogeval.cli.app import INTERRUPTED, complain
 from cogeval.cli.environment import package_versions, python_version
-from cogeval.cli.output import counted, print_json, show
+from cogeval.cli.output import counted, print_json, show, warn
+from cogeval.cli.program import typed
 from cogeval.cli.progress import doing, make_view
+from cogeval.cli.recorded import void_reasons
 from cogeval.cli.settings import called
 from cogeval.cli.summing import sum_up, summary_json
-from cogeval.cli.tracking import LiveTracking
+from cogeval.cli.tracking import LiveTracking, ended_ms
 from cogeval.config import Experiment, build_plan, cluster_options, config_to_yaml, make_importable
 from cogeval.errors import InputError, RunError
 from cogeval.report import RunSummary
@@ -31,6 +34,7 @@ if TYPE_CHECKING:  # it would import ray
     from cogeval.cluster.driver import Outcome
 
 _LAST_WORD_S = 15.0  # longest wait for the tracker after Ctrl-C
+_REASON_CHARS = 300  # of the reason of a void episode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +43,7 @@ class Played:
 
     Args:
         run: the run.
+        experiment: what it plays.
         outcome: as the driver says.
         summary: of everything that the run holds now.
         is_tracked: its last state is in MLflow; None when tracking is off.
@@ -47,6 +52,7 @@ class Played:
     """
 
     run: RunDir
+    experiment: Experiment
     outcome: Outcome
     summary: RunSummary
     is_tracked: bool | None
@@ -58,9 +64,13 @@ def new_run(experiment: Experiment) -> RunDir:
     """Makes the directory of a new run.
 
     Raises:
-        InputError: the run exists, its root cannot be written, or the configuration holds a password.
+        InputError: the run exists, its root cannot be written, an agent path is no directory, or the
+            configuration holds a password.
     """
     config = experiment.config
+    for path in config.agent_paths:
+        if not Path(path).is_dir():
+            raise InputError(f"agent_paths: expected directories, got {path!r}")
     if config.tracking.uri is not None and without_password(config.tracking.uri) != config.tracking.uri:
         raise InputError(
             "tracking.uri holds a password, which the run would keep; take it out and set "
@@ -89,7 +99,9 @@ def manifest_of(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def play(run: RunDir, experiment: Experiment, *, quiet: bool, ladder: bool = True) -> Played:
+def play(
+    run: RunDir, experiment: Experiment, *, quiet: bool, ladder: bool = True, is_new: bool = False
+) -> Played:
     """Plays what is missing of a run, shows progress and the ladder, keeps tracking up to date.
 
     Args:
@@ -97,6 +109,7 @@ def play(run: RunDir, experiment: Experiment, *, quiet: bool, ladder: bool = Tru
         experiment: what it plays.
         quiet: show no progress.
         ladder: show the ladder of a complete run, before tracking is waited for.
+        is_new: the run was made for this; it goes again when wrong input keeps it from starting.
 
     Raises:
         RunError: the run cannot go on; the message names the command that resumes it.
@@ -115,15 +128,25 @@ def play(run: RunDir, experiment: Experiment, *, quiet: bool, ladder: bool = Tru
         if tracking is not None:
             with doing("logging to MLflow", quiet=quiet):
                 waiting = {"timeout_s": _LAST_WORD_S} if outcome.interrupted else {}
-                is_tracked = tracking.finish(summary, **waiting) is not None
+                is_tracked = tracking.finish(summary, ended_ms(run), **waiting) is not None
         track_s = time.monotonic() - rated_at
-        return Played(run, outcome, summary, is_tracked, rated_at - driven_at, track_s)
+        return Played(run, experiment, outcome, summary, is_tracked, rated_at - driven_at, track_s)
     except RunError as error:
-        error.add_note(f"to go on: cogeval resume {called(run)}")
+        if not (is_new and isinstance(error, InputError) and _discarded(run)):
+            error.add_note(f"to go on: cogeval resume {called(run)}")
         raise
     finally:
         if tracking is not None:
             tracking.abandon()
+
+
+def _discarded(run: RunDir) -> bool:
+    """Removes a run in which nothing was played; False when something was."""
+    try:
+        run.discard()
+    except RunError:
+        return False
+    return True
 
 
 def _driven(run: RunDir, experiment: Experiment, tracking: LiveTracking | None, *, quiet: bool) -> Outcome:
@@ -153,7 +176,27 @@ def conclude(played: Played, *, as_json: bool) -> int:
     if not outcome.complete:
         complain(f"stopped early: {kept} are kept; go on with: cogeval resume {called(run)}")
         return 1
-    return 0
+    warn_of_voids(played)
+    return 0 if summary.recorded else 1
+
+
+def warn_of_voids(played: Played) -> None:
+    """Says on stderr how many episodes of a complete run are void, who sat in all of them, and why."""
+    void = void_reasons(played.run) if played.summary.void else {}
+    if not void:
+        return
+    pool = [agent.name for agent in played.experiment.agents]
+    suspects = set(pool)
+    for index in void:
+        suspects &= {pool[i] for i in played.experiment.schedule[index].lineup}
+    said = [f"{counted(played.summary.void, 'episode')} void: given up after our own failures, never scored"]
+    if not played.summary.recorded:
+        said.insert(0, "nothing was recorded")
+    if suspects and len(suspects) < len(pool):
+        named = ", ".join(name for name in pool if name in suspects)
+        said.append(f"in every one of them sat {named}")
+    reason = textwrap.shorten(list(void.values())[-1], _REASON_CHARS, placeholder=" ...")
+    warn([f"{'; '.join(said)}; the last reason: {reason or 'unknown'}"])
 
 
 def outcome_json(played: Played) -> dict[str, Any]:
@@ -185,10 +228,10 @@ def _next_steps(played: Played) -> list[str]:
     outcome, name = played.outcome, called(played.run)
     lines = [f"run directory  {_shown(played.run.path)}", f"run digest     {played.summary.digest}"]
     if pace := _pace(outcome):
-        lines.append(f"played         {counted(outcome.num_played, 'episode')}, {pace:,.0f}/s")
-    lines += ["", "next:", f"  cogeval show {name}"]
+        lines.append(f"played         {counted(outcome.num_played, 'episode')}, {pace:,.0f}/s on average")
+    lines += ["", "next:", typed(f"  cogeval show {name}")]
     if played.is_tracked:
-        lines.append(f"  cogeval ui {name}")
+        lines.append(typed(f"  cogeval ui {name}"))
     return lines
 
 

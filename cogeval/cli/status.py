@@ -12,12 +12,22 @@ from rich.text import Text
 
 from cogeval.cli.arguments import Arguments
 from cogeval.cli.output import counted, print_json, show
-from cogeval.cli.recorded import RunEpisodes, num_void, read_run, scheduled, warn_of_damage
+from cogeval.cli.program import typed
+from cogeval.cli.recorded import (
+    RunEpisodes,
+    driver_of,
+    num_open,
+    num_void,
+    open_note,
+    read_run,
+    scheduled,
+    warn_of_damage,
+)
 from cogeval.cli.settings import called, find_runs
 from cogeval.errors import InputError
-from cogeval.report.layout import Column, escaped, grid, literal
+from cogeval.report.layout import Column, Grid, escaped, grid, literal
 from cogeval.store.checks import check_run
-from cogeval.store.lock import LockHolder, read_lock
+from cogeval.store.read import superseded_spend
 from cogeval.store.recover import hot_shards
 from cogeval.store.run import RunDir
 
@@ -38,7 +48,7 @@ def status(arguments: Arguments) -> int:
     if arguments.switch("--json"):
         print_json(facts)
     else:
-        show(_lines(facts), _agents(facts), *_way_out(facts, run))
+        show(_lines(facts, open_note(episodes)), _agents(facts), *_way_out(facts, run))
     return 0
 
 
@@ -61,7 +71,7 @@ def _facts(episodes: RunEpisodes) -> dict[str, Any]:
     run = episodes.run
     manifest, num_scheduled, void = run.manifest, scheduled(run), num_void(episodes)
     missing = num_scheduled - episodes.num_recorded - void
-    holder = _driver(run)
+    holder = driver_of(run)
     state = "running" if holder else "interrupted" if missing else "complete"
     keys = ("name", "kind", "version", "fingerprint", "deterministic")
     return {
@@ -79,6 +89,8 @@ def _facts(episodes: RunEpisodes) -> dict[str, Any]:
         "faults": episodes.num_faults,
         "clock_events": episodes.num_clock_events,
         "open_shards": hot_shards(run.path),
+        "open_episodes": num_open(episodes),
+        "superseded": superseded_spend(run),
         "damaged": [
             {"shard": d.shard_id, "file": d.file, "problem": d.problem, "episodes": d.num_episodes}
             for d in episodes.damaged
@@ -87,13 +99,7 @@ def _facts(episodes: RunEpisodes) -> dict[str, Any]:
     }
 
 
-def _driver(run: RunDir) -> LockHolder | None:
-    """Who drives the run now; a lock left by a dead process of this host counts for nothing."""
-    holder = read_lock(run.path / "lock")
-    return None if holder is None or holder.is_dead() else holder
-
-
-def _lines(facts: dict[str, Any]) -> Table:
+def _lines(facts: dict[str, Any], still_open: str | None) -> Table:
     driver, game = facts["driver"], facts["game"]
     where = f", driven by process {driver['pid']} on {driver['host']}" if driver else ""
     parameters = ", ".join(f"{k}={v}" for k, v in game["parameters"].items())
@@ -114,9 +120,10 @@ def _lines(facts: dict[str, Any]) -> Table:
             f"{counted(facts['clock_events'], 'episode')}",
         ),
     ]
-    if facts["open_shards"]:
-        num = len(facts["open_shards"])
-        rows.append(("open", f"{counted(num, 'shard')} not sealed: not counted here yet"))
+    if still_open is not None:
+        rows.append(("open", still_open))
+    if facts["superseded"]["num_episodes"]:
+        rows.append(("superseded", _superseded(facts["superseded"])))
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -125,8 +132,22 @@ def _lines(facts: dict[str, Any]) -> Table:
     return table
 
 
-def _agents(facts: dict[str, Any]) -> Table:
-    columns = [Column(title, numeric=False) for title in ("agent", "kind", "version", "fingerprint")]
+def _superseded(spend: dict[str, float]) -> str:
+    """What episodes cost that were played twice because a worker was thought dead."""
+    tokens = sum(value for name, value in spend.items() if name.startswith("tokens"))
+    return (
+        f"{counted(int(spend['num_episodes']), 'second copy', 'second copies')} of episodes, never scored: "
+        f"${spend['cost_usd']:,.2f}, {tokens:,.0f} tokens"
+    )
+
+
+def _agents(facts: dict[str, Any]) -> Grid:
+    columns = [
+        Column("agent", numeric=False),
+        Column("kind", numeric=False, drop=1),
+        Column("version", numeric=False, drop=2),
+        Column("fingerprint", numeric=False),
+    ]
     rows = [
         [literal(agent["name"], "bold"), *(literal(str(agent[c.title])) for c in columns[1:])]
         for agent in facts["agents"]
@@ -136,5 +157,5 @@ def _agents(facts: dict[str, Any]) -> Table:
 
 def _way_out(facts: dict[str, Any], run: RunDir) -> list[str]:
     if facts["state"] == "interrupted":
-        return ["", f"To play what is missing: cogeval resume {called(run)}"]
+        return ["", typed(f"To play what is missing: cogeval resume {called(run)}")]
     return []

@@ -16,11 +16,16 @@ from cogeval.cli.arguments import Arguments
 from cogeval.cli.composing import Composer
 from cogeval.cli.output import counted, print_json, show
 from cogeval.cli.plan import show_plan
-from cogeval.cli.session import Played, new_run, outcome_json, play
+from cogeval.cli.program import typed
+from cogeval.cli.session import Played, new_run, outcome_json, play, warn_of_voids
 from cogeval.cli.settings import called
 from cogeval.config import Experiment, build_experiment, read_config
+from cogeval.core.record import canonical_json
 from cogeval.errors import InputError, RunError
 from cogeval.report.layout import Column, grid, literal, with_notes
+from cogeval.store.run import RunDir
+
+_MOST_STEPS = 5  # commands at the end of a sweep
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +67,8 @@ def sweep(composer: Composer, arguments: Arguments) -> int:
         complain(f"job {number} of {len(jobs)}: {job.label}")
         try:
             quiet = arguments.switch("--quiet")
-            played = play(new_run(job.experiment), job.experiment, quiet=quiet, ladder=False)
+            run = new_run(job.experiment)
+            played = play(run, job.experiment, quiet=quiet, ladder=False, is_new=True)
         except RunError as error:
             complain(f"job {number} failed: {one_line(error)}")
             code = code or error.exit_code
@@ -76,6 +82,9 @@ def sweep(composer: Composer, arguments: Arguments) -> int:
                 f"{counted(len(jobs) - number, 'job')}"
             )
             break
+        warn_of_voids(played)
+        if not played.summary.recorded:
+            code = code or 1
     _conclude(results, as_json=arguments.switch("--json"))
     return code
 
@@ -100,7 +109,7 @@ def _conclude(results: Sequence[tuple[Job, Played | RunError]], *, as_json: bool
         print_json({"jobs": [_job_json(job, result) for job, result in results]})
         return
     columns = [Column("job", numeric=False), Column("run", numeric=False, min_width=32)]
-    columns += [Column("episodes"), Column("first", numeric=False)]
+    columns += [Column("episodes", drop=2), Column("first", numeric=False, drop=1)]
     rows = []
     for job, result in results:
         if isinstance(result, RunError):
@@ -114,6 +123,20 @@ def _conclude(results: Sequence[tuple[Job, Played | RunError]], *, as_json: bool
             ]
         rows.append([literal(job.label, "bold"), *cells])
     show("", with_notes(f"Sweep of {counted(len(results), 'job')}", grid(columns, rows), ()))
+    if lines := _next_steps([result.run for _, result in results if not isinstance(result, RunError)]):
+        show("", "next:", *lines)
+
+
+def _next_steps(runs: Sequence[RunDir]) -> list[str]:
+    """A command for each set of runs that can be rated together: one game with one set of parameters."""
+    together: dict[str, list[RunDir]] = {}
+    for run in runs:
+        together.setdefault(canonical_json(run.manifest["game"]), []).append(run)
+    lines = []
+    for group in list(together.values())[:_MOST_STEPS]:
+        *ids, last = [run.run_id for run in group[:-1]] + [called(group[-1])]
+        lines.append(typed(f"  cogeval {'rate' if ids else 'show'} {' '.join([*ids, last])}"))
+    return lines
 
 
 def _job_json(job: Job, result: Played | RunError) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Tracking as the command line drives it: live while a run is played, again on demand, and its pages.
+"""Tracking as the command line drives it: live while a run is played, again on demand.
 
 Invariant: a tracking store that fails costs one warning line; the run and the exit code of `run` and
 `resume` do not depend on it.
@@ -6,13 +6,9 @@ Invariant: a tracking store that fails costs one warning line; the run and the e
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,11 +17,10 @@ import numpy as np
 from cogeval.cli.arguments import Arguments
 from cogeval.cli.output import print_json, show, warn
 from cogeval.cli.progress import live_elo
-from cogeval.cli.settings import called, config_of, find_runs
+from cogeval.cli.settings import called, config_of
 from cogeval.cli.status import one_run
 from cogeval.cli.summing import sum_up
 from cogeval.config import Config
-from cogeval.errors import InputError
 from cogeval.report import AgentSummary, RunSummary
 from cogeval.store.run import RunDir
 from cogeval.tracking import (
@@ -34,7 +29,6 @@ from cogeval.tracking import (
     Tracked,
     TrackingSettings,
     default_settings,
-    ui_command,
 )
 from cogeval.tracking import (
     track as log_again,
@@ -72,6 +66,12 @@ def described(run: RunDir, config: Config) -> RunDescription:
     )
 
 
+def ended_ms(run: RunDir) -> int | None:
+    """When the newest record was committed, milliseconds since 1970; None before there is one."""
+    committed = max((record.committed for record in run.records()), default=None)
+    return None if committed is None else int(datetime.fromisoformat(committed).timestamp() * 1000)
+
+
 class LiveTracking:
     """An observer that keeps a run's page in MLflow up to date, and ends it.
 
@@ -82,10 +82,8 @@ class LiveTracking:
 
     def __init__(self, run: RunDir, config: Config) -> None:
         self._agents: list[Mapping[str, Any]] = run.manifest["agents"]
-        short, whole = f"cogeval track {run.run_id}", f"cogeval track {called(run)}"
-        self._tracker = MlflowTracker(
-            settings_of(run, config), lambda line: warn([line.replace(short, whole)])
-        )
+        again = f"cogeval track {called(run)}"
+        self._tracker = MlflowTracker(settings_of(run, config), lambda line: warn([line]), again)
         self._tracker.start(described(run, config))
 
     def __call__(self, progress: Progress) -> None:
@@ -93,14 +91,15 @@ class LiveTracking:
         if progress.done and self._tracker.wants_update():
             self._tracker.update(so_far(progress, self._agents))
 
-    def finish(self, summary: RunSummary, timeout_s: float = 60.0) -> Tracked | None:
+    def finish(self, summary: RunSummary, ended_ms: int | None, timeout_s: float = 60.0) -> Tracked | None:
         """Logs the last state and ends the tracker; None when that failed, which has been said.
 
         Args:
             summary: the last state.
+            ended_ms: when the run ended, milliseconds since 1970; None: now.
             timeout_s: how long to wait at most, seconds.
         """
-        self._tracker.finish(summary)
+        self._tracker.finish(summary, ended_ms)
         return self._tracker.close(timeout_s)
 
     def abandon(self) -> None:
@@ -153,35 +152,19 @@ _NOT_SUMMED = (
 )  # fmt: skip
 
 
-def ui(arguments: Arguments) -> int:
-    """Opens MLflow's pages on a run's tracking store."""
-    run = find_runs(arguments, arguments.words or ["latest"])[0]
-    settings = settings_of(run, config_of(run, arguments.overrides))
-    command = ui_command(settings, port=_port(arguments))
-    if command is None:
-        show(f"the pages are at {settings.uri}")
-        return 0
-    if arguments.switch("--print"):
-        show(command.line())
-        return 0
-    database = Path(settings.uri.removeprefix("sqlite:///"))
-    if settings.uri.startswith("sqlite:///") and not database.exists():
-        raise InputError(
-            f"nothing is tracked in {database} yet; log the run first: cogeval track {called(run)}"
-        )
-    sys.stderr.write(f"{command.line()}\nthe pages will be at {command.address}; Ctrl-C ends them\n")
-    return subprocess.run(  # noqa: S603 - our own command line
-        command.argv, env={**os.environ, **command.environment}, check=False
-    ).returncode
-
-
 def track(arguments: Arguments) -> int:
     """Logs a run to MLflow again."""
     run = one_run(arguments)
     config = config_of(run, arguments.overrides)
     settings = settings_of(run, config)
     began = time.monotonic()
-    tracked = log_again(settings, described(run, config), sum_up(run, config.rating))
+    tracked = log_again(
+        settings,
+        described(run, config),
+        sum_up(run, config.rating),
+        ended_ms=ended_ms(run),
+        again=f"cogeval track {called(run)}",
+    )
     if arguments.switch("--json"):
         print_json(
             {
@@ -197,10 +180,3 @@ def track(arguments: Arguments) -> int:
         took = time.monotonic() - began
         show(f"{run.run_id} is logged in {settings.uri}, experiment {settings.experiment} ({took:.1f} s)")
     return 0
-
-
-def _port(arguments: Arguments) -> int:
-    written = arguments.value("--port") or "5000"
-    if not written.isdecimal() or not 0 < int(written) < 65536:
-        raise InputError(f"--port: expected a number from 1 to 65535, got {written!r}")
-    return int(written)

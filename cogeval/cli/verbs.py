@@ -165,7 +165,7 @@ VERBS: dict[str, Verb] = {
             "ui",
             "[RUN] [--print] [KEY=VALUE ...]",
             "open MLflow's pages on a run's tracking store",
-            "cogeval.cli.tracking:ui",
+            "cogeval.cli.pages:ui",
             flags=(
                 Flag(("--print",), "print the command and do not start it"),
                 Flag(("--port",), "port of the pages instead of 5000", "PORT"),
@@ -213,7 +213,14 @@ VERBS: dict[str, Verb] = {
             flags=(JSON, CONFIG_DIR),
             examples=("cogeval agents", "cogeval agents --config-dir my_conf"),
         ),
-        Verb("version", "", "the version of cogeval and of what it runs on", "cogeval.cli.listing:version"),
+        Verb(
+            "version",
+            "[--json]",
+            "the version of cogeval and of what it runs on",
+            "cogeval.cli.listing:version",
+            flags=(JSON,),
+            examples=("cogeval version",),
+        ),
     )
 }
 

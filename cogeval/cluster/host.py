@@ -50,11 +50,15 @@ class EpisodeHost:
         self._sealed: list[SealedShard] = []
         self._counter = Counter(len(plan.agents))
         self._fatal: str | None = None
+        self._draining = False
         self._news = asyncio.Event()  # set when a report should not wait any longer
         self._breathed = time.monotonic()
 
     def give(self, indexes: Iterable[int]) -> None:
         """Adds episodes to the queue and starts as many lanes as there is use for."""
+        if self._draining:  # calls need not arrive in the order in which they were made
+            self._returned += indexes
+            return
         self._queue.extend(indexes)
         for _ in range(min(self._plan.episodes_in_flight - len(self._lanes), len(self._queue))):
             lane = asyncio.ensure_future(self._lane())
@@ -83,6 +87,7 @@ class EpisodeHost:
 
     async def drain(self) -> Receipt:
         """Drops what is not finished, seals what is, and gives the last receipt."""
+        self._draining = True
         self._returned += self._queue
         self._queue.clear()
         for lane in list(self._lanes):

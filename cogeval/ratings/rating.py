@@ -207,9 +207,10 @@ def _graph_warnings(fitted: _Fitted) -> list[str]:
     graph, names = fitted.graph, fitted.table.names
     warnings = []
     if graph.num_weak > 1:
-        sets = " | ".join(listed(_members(names, graph.weak, label)) for label in range(graph.num_weak))
+        sets = "; ".join(f"({listed(_members(names, graph.weak, i))})" for i in range(graph.num_weak))
         warnings.append(
-            f"agents that never met, not even through others: {sets}; differences across are withheld"
+            f"no games connect these groups, not even through others: {sets}. Ranks and Elo compare agents "
+            "of one group only"
         )
     if graph.num_strong > graph.num_weak:
         warnings.append(

@@ -4,7 +4,7 @@ Importing the package stays cheap: `cogeval.report.figures` (matplotlib) and `co
 (rich) are imported by whoever shows something.
 """
 
-from cogeval.report.rows import AgentIdentity, DecisionTimes, SeatRows
+from cogeval.report.rows import AgentIdentity, DecisionTimes, FaultReason, SeatRows
 from cogeval.report.summary import FALLBACK_WARNING, AgentSummary, RunSummary, summarise
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "AgentIdentity",
     "AgentSummary",
     "DecisionTimes",
+    "FaultReason",
     "RunSummary",
     "SeatRows",
     "summarise",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from cogeval.errors import InputError
 from cogeval.ratings.table import BoolArray, FloatArray, IntArray
 
-__all__ = ["AgentIdentity", "DecisionTimes", "SeatRows"]
+__all__ = ["AgentIdentity", "DecisionTimes", "FaultReason", "SeatRows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +76,20 @@ class DecisionTimes:
 
     agent: IntArray
     think_s: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class FaultReason:
+    """What an agent's faults of one kind were, in the words of their `detail`.
+
+    Args:
+        agent: index into the agents of the run.
+        kind: of the fault.
+        detail: what was wrong, as the store keeps it; may hold anything that an agent can say.
+        num_attempts: attempts with exactly this detail.
+    """
+
+    agent: int
+    kind: str
+    detail: str
+    num_attempts: int

@@ -16,7 +16,7 @@ import numpy as np
 from cogeval.errors import InputError
 from cogeval.ratings import Ladder, LadderRow, SeatEffect
 from cogeval.ratings.table import FloatArray, IntArray
-from cogeval.report.rows import AgentIdentity, DecisionTimes, SeatRows
+from cogeval.report.rows import AgentIdentity, DecisionTimes, FaultReason, SeatRows
 
 __all__ = [
     "FALLBACK_WARNING",
@@ -51,6 +51,7 @@ class AgentSummary:
         latency_p50: seconds of thinking per decision, median; `latency_p95` alike.
         cost_usd: of the whole run.
         faults: faults per kind, kinds without any left out; empty when the kinds were not looked up.
+        fault_reasons: the most frequent details of each kind, most frequent kind and detail first.
         flags: what a reader must know before comparing its rating.
     """
 
@@ -80,6 +81,7 @@ class AgentSummary:
     tokens_in: int
     tokens_out: int
     faults: Mapping[str, int] = field(default_factory=dict)
+    fault_reasons: tuple[FaultReason, ...] = ()
     flags: tuple[str, ...] = ()
 
     def score_quantiles(self) -> tuple[float, float, float, float, float]:
@@ -91,7 +93,10 @@ class AgentSummary:
     def to_json(self) -> dict[str, Any]:
         """All fields as plain JSON."""
         plain = {f.name: _json(getattr(self, f.name)) for f in fields(self)}
-        return {**plain, "faults": dict(self.faults), "flags": list(self.flags)}
+        reasons = [
+            {"kind": r.kind, "detail": r.detail, "num_attempts": r.num_attempts} for r in self.fault_reasons
+        ]
+        return {**plain, "faults": dict(self.faults), "fault_reasons": reasons, "flags": list(self.flags)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,6 +181,7 @@ def summarise(
     ladder: Ladder | None,
     decisions: DecisionTimes | None = None,
     fault_kinds: Mapping[str, Sequence[int]] | None = None,
+    fault_reasons: Sequence[FaultReason] = (),
     warnings: Sequence[str] = (),
 ) -> RunSummary:
     """Sums up a run.
@@ -192,6 +198,7 @@ def summarise(
         decisions: think times of single decisions; without them the latencies are quantiles of the
             seats' mean think time per decision.
         fault_kinds: per kind of fault, how many each agent had, in the order of `agents`.
+        fault_reasons: the most frequent details of them, in the order to show.
         warnings: of the caller; the ladder's are added.
 
     Raises:
@@ -202,13 +209,10 @@ def summarise(
     if len(wild):
         raise InputError(f"expected an agent index in 0..{num - 1}, got {int(wild[0])}")
     held = _by_agent(seats.agent, num)
-    latencies = _latencies(seats, held, decisions, num)
     rows = {row.name: row for row in ladder.rows} if ladder else {}
     scores = [np.sort(seats.score[own[seats.scored[own]]]).astype(np.float64) for own in held]
-    kinds = [
-        {kind: int(counts[i]) for kind, counts in (fault_kinds or {}).items() if counts[i]}
-        for i in range(num)
-    ]
+    kinds = [_kinds(fault_kinds or {}, i) for i in range(num)]
+    reasons = [tuple(r for r in fault_reasons if r.agent == i) for i in range(num)]
     return RunSummary(
         run_id=run_id,
         digest=digest,
@@ -217,14 +221,19 @@ def summarise(
         void=void,
         ladder=ladder,
         agents=tuple(
-            _agent(identity, rows.get(identity.name), seats, own, score, latency, faults)
-            for identity, own, score, latency, faults in zip(
-                agents, held, scores, latencies, kinds, strict=True
+            _agent(identity, rows.get(identity.name), seats, own, score, latency, faults, why)
+            for identity, own, score, latency, faults, why in zip(
+                agents, held, scores, _latencies(seats, held, decisions, num), kinds, reasons, strict=True
             )
         ),
         scores=tuple(_thinned(score) for score in scores),
         warnings=(*warnings, *(ladder.warnings if ladder else ())),
     )
+
+
+def _kinds(fault_kinds: Mapping[str, Sequence[int]], agent: int) -> dict[str, int]:
+    """One agent's faults, kinds without any left out."""
+    return {kind: int(counts[agent]) for kind, counts in fault_kinds.items() if counts[agent]}
 
 
 def _by_agent(agent: IntArray, num: int) -> list[IntArray]:
@@ -254,6 +263,7 @@ def _agent(
     score: FloatArray,
     latency: FloatArray,
     faults: Mapping[str, int],
+    fault_reasons: tuple[FaultReason, ...],
 ) -> AgentSummary:
     num_decisions = int(seats.num_decisions[own].sum())
     num_faults = int(seats.num_faults[own].sum())
@@ -288,6 +298,7 @@ def _agent(
         tokens_in=int(seats.tokens_in[own].sum()),
         tokens_out=int(seats.tokens_out[own].sum()),
         faults=faults,
+        fault_reasons=fault_reasons,
         flags=row.flags if row else (),
     )
 

@@ -6,6 +6,7 @@ compute anything but differences of layout: numbers come from `cogeval.report.su
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -14,12 +15,13 @@ from rich.text import Text
 from cogeval.ratings import Comparison, Ladder, LadderRow
 from cogeval.ratings.compare import Effect
 from cogeval.report.cells import NONE, count, extent, number, percent, seconds, signed, span
-from cogeval.report.layout import Column, IntervalBar, Note, grid, literal, with_notes
+from cogeval.report.layout import Column, Grid, IntervalBar, Note, OneLine, grid, literal, with_notes
 from cogeval.report.summary import FALLBACK_WARNING, AgentSummary, RunSummary
 
 __all__ = ["comparison_table", "effort_table", "fault_table", "ladder_table", "score_table", "seat_table"]
 
 _AGENT = Column("agent", numeric=False, min_width=8)
+_NOTE_DETAIL = 120  # characters of a fault's detail in a note under a table
 
 
 def ladder_table(summary: RunSummary) -> Group:
@@ -30,18 +32,20 @@ def ladder_table(summary: RunSummary) -> Group:
     decimals = _decimals(agents, spare=True)
     level = f"{ladder.confidence:.0%}".replace("%", " %") if ladder else "95 %"
     columns = [
-        Column("#"), _AGENT, Column("Elo"), Column(f"{level}\ninterval"), Column("", numeric=False),
-        Column("share"), Column("score\nmean"), Column("score\n5-95 %"), Column("epi-\nsodes"),
-        Column("fall-\nback"),
+        Column("#"), _AGENT, Column("Elo"), Column(f"{level}\ninterval"), Column("", numeric=False, drop=6),
+        Column("share", drop=1), Column("score\nmean", drop=3), Column("score\n5-95 %", drop=4),
+        Column("epi-\nsodes", drop=5), Column("fall-\nback", drop=2),
     ]  # fmt: skip
-    rows = []
-    for place, agent in enumerate(agents, 1):
+    rows: list[list[RenderableType]] = []
+    for place, agent in _places(summary):
+        if place == 1 and rows:  # no games connect it with those above
+            rows.append([Text()] * len(columns))
         bar: RenderableType = Text()
         if agent.elo is not None:
             bar = IntervalBar(agent.elo, agent.elo_low, agent.elo_high, start, stop)
         rows.append(
             [
-                Text(str(place) if agent.name in rated else NONE),
+                Text(NONE if place is None else str(place)),
                 literal(agent.name, "bold"),
                 Text(signed(agent.elo)),
                 Text(span(agent.elo_low, agent.elo_high)),
@@ -57,12 +61,28 @@ def ladder_table(summary: RunSummary) -> Group:
     return with_notes(title, grid(columns, rows), _ladder_notes(summary, rated))
 
 
+def _places(summary: RunSummary) -> list[tuple[int | None, AgentSummary]]:
+    """The agents with their ranks, which count within each group that games connect; None: not rated."""
+    if summary.ladder is None:
+        return [(None, agent) for agent in summary.ranked()]
+    group = {row.name: c for row, c in zip(summary.ladder.rows, summary.ladder.components, strict=True)}
+    agents = sorted(summary.ranked(), key=lambda agent: group.get(agent.name, len(group)))
+    num_above: Counter[int] = Counter()
+    places: list[tuple[int | None, AgentSummary]] = []
+    for agent in agents:
+        if agent.name in group:
+            num_above[group[agent.name]] += 1
+        places.append((num_above[group[agent.name]] if agent.name in group else None, agent))
+    return places
+
+
 def score_table(summary: RunSummary) -> Group:
     """How each agent's scores are distributed, in ladder order."""
     agents = summary.ranked()
     decimals = _decimals(agents)
-    columns = [_AGENT, Column("seats"), Column("mean"), Column("sd")]
-    columns += [Column(f"{level} %") for level in (5, 25, 50, 75, 95)]
+    columns = [_AGENT, Column("seats", drop=4), Column("mean"), Column("sd", drop=2)]
+    drops = {5: 1, 25: 3, 50: 0, 75: 3, 95: 1}
+    columns += [Column(f"{level} %", drop=drop) for level, drop in drops.items()]
     rows = []
     for a in agents:
         quantiles = (a.score_q05, a.score_q25, a.score_q50, a.score_q75, a.score_q95)
@@ -73,11 +93,11 @@ def score_table(summary: RunSummary) -> Group:
 
 
 def fault_table(summary: RunSummary) -> Group:
-    """Faults per agent and kind, and the share of decisions that a fallback made."""
+    """Faults per agent and kind, the share of decisions that a fallback made, and what went wrong."""
     agents = summary.ranked()
     kinds = sorted({kind for agent in agents for kind in agent.faults})
-    columns = [_AGENT, Column("decisions"), *(Column(kind) for kind in kinds)]
-    columns += [Column("faults"), Column("per\ndecision"), Column("fallback")]
+    columns = [_AGENT, Column("decisions", drop=1), *(Column(kind, drop=2) for kind in kinds)]
+    columns += [Column("faults"), Column("per\ndecision", drop=3), Column("fallback")]
     rows = [
         [
             literal(a.name, "bold"),
@@ -94,14 +114,35 @@ def fault_table(summary: RunSummary) -> Group:
         notes.append(Note("no faults"))
     if summary.void:
         notes.append(_void_note(summary))
-    return with_notes("Faults", grid(columns, rows), notes)
+    table = with_notes("Faults", grid(columns, rows), notes)
+    if not any(agent.fault_reasons for agent in agents):
+        return table
+    return Group(*table.renderables, Text(), _reason_table(agents))
+
+
+def _reason_table(agents: Sequence[AgentSummary]) -> Grid:
+    """The most frequent words of the faults, one line each."""
+    columns = [
+        _AGENT,
+        Column("fault", numeric=False),
+        Column("times"),
+        Column("most frequent", numeric=False),
+    ]
+    return grid(
+        columns,
+        [
+            [literal(a.name, "bold"), Text(r.kind), _wide(count(r.num_attempts)), OneLine(" " + r.detail)]
+            for a in agents
+            for r in a.fault_reasons
+        ],
+    )
 
 
 def effort_table(summary: RunSummary) -> Group:
     """What each agent's decisions took: thinking time, tokens, money."""
     columns = [
-        _AGENT, Column("decisions"), Column("think s\nmedian"), Column("think s\n95 %"), Column("tokens\nin"),
-        Column("tokens\nout"), Column("cost\nUSD"),
+        _AGENT, Column("decisions", drop=4), Column("think s\nmedian"), Column("think s\n95 %", drop=3),
+        Column("tokens\nin", drop=2), Column("tokens\nout", drop=1), Column("cost\nUSD"),
     ]  # fmt: skip
     rows = [
         [
@@ -123,7 +164,7 @@ def seat_table(ladder: Ladder) -> Group:
     effects = ladder.seat_effects
     start, stop = IntervalBar.axis(v for e in effects for v in (e.elo, e.elo_low, e.elo_high))
     columns = [Column("seat"), Column("Elo"), Column(f"{100 * ladder.confidence:g} % interval")]
-    columns.append(Column("", numeric=False))
+    columns.append(Column("", numeric=False, drop=1))
     rows: list[list[RenderableType]] = [
         [
             Text(str(e.seat)),
@@ -147,8 +188,8 @@ def comparison_table(comparison: Comparison) -> Group:
     level = f"{100 * comparison.confidence:g} %"
     columns = [
         Column("B less A", numeric=False), Column("mean"), Column(f"{level} t interval"),
-        Column("sd of\nblocks"), Column("effect\ndz"), Column("blocks\nfor B"), Column("blocks\nfor A"),
-        Column("blocks"),
+        Column("sd of\nblocks", drop=4), Column("effect\ndz", drop=3), Column("blocks\nfor B", drop=2),
+        Column("blocks\nfor A", drop=2), Column("blocks", drop=1),
     ]  # fmt: skip
     rows: list[list[RenderableType]] = [_effect_row("share", share), _effect_row("score", score)]
     if comparison.elo is not None:
@@ -188,7 +229,7 @@ def _ladder_notes(summary: RunSummary, rated: dict[str, LadderRow]) -> list[Note
     absent = [agent.name for agent in agents if ladder is not None and agent.name not in rated]
     if absent:
         notes.append(Note(f"not rated, no episode recorded: {', '.join(absent)}"))
-    notes += _fallback_notes(agents)
+    notes += _fallback_notes(agents, reasons=True)
     if summary.void:
         notes.append(_void_note(summary))
     return notes + [Note(text, warning=True) for text in summary.warnings]
@@ -215,16 +256,19 @@ def _bounds(row: LadderRow) -> list[str]:
     ]
 
 
-def _fallback_notes(agents: Sequence[AgentSummary]) -> list[Note]:
-    return [
-        Note(
-            f"{agent.name} left {percent(agent.fallback_share)} of its decisions to the fallback: "
-            "its row is not all its own play",
-            warning=True,
-        )
-        for agent in agents
-        if agent.fallback_share is not None and agent.fallback_share > FALLBACK_WARNING
-    ]
+def _fallback_notes(agents: Sequence[AgentSummary], *, reasons: bool = False) -> list[Note]:
+    """Who was not itself; on demand with the most frequent reason, where nothing else tells it."""
+    notes = []
+    for agent in agents:
+        if agent.fallback_share is None or agent.fallback_share <= FALLBACK_WARNING:
+            continue
+        text = f"{agent.name} left {percent(agent.fallback_share)} of its decisions to the fallback: "
+        text += "its row is not all its own play"
+        if reasons and agent.fault_reasons:
+            first = agent.fault_reasons[0]
+            text += f"; most often {first.kind}: {OneLine(first.detail).within(_NOTE_DETAIL)}"
+        notes.append(Note(text, warning=True))
+    return notes
 
 
 def _void_note(summary: RunSummary) -> Note:

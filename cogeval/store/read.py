@@ -1,4 +1,4 @@
-"""Reading a run: its tables, what is recorded, what ratings and replays need.
+"""Reading a run: its tables, what is recorded, what replays need.
 
 Invariant: only accepted rows of undamaged shards come out; a damaged shard is left out and named,
 never fatal. Every file is compared with its checksum before a row of it is believed. That no two
@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from cogeval.core.game import Json
 from cogeval.core.ranges import from_ranges, in_ranges
@@ -51,19 +50,6 @@ class RunTables:
     seats: Any  # pyarrow.Table
     decisions: Any  # pyarrow.Table
     damaged: tuple[DamagedShard, ...]  # left out
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RatingArrays:
-    """Episodes as arrays, one row per episode in the order of the schedule, one column per seat."""
-
-    agents: NDArray[np.int32]  # [num_episodes, num_seats], index into names; -1: no such seat
-    ranks: NDArray[np.int8]  # [num_episodes, num_seats], 0 is best
-    scores: NDArray[np.float64]  # [num_episodes, num_seats]
-    blocks: NDArray[np.int64]  # [num_episodes], dense: 0 .. num_blocks - 1
-    seat_scored: NDArray[np.bool_]  # [num_episodes, num_seats], False for forfeits and empty seats
-    names: tuple[str, ...]  # agents' names in alphabetical order
-    block_ids: NDArray[np.int32]  # [num_blocks], the schedule's number of each dense block
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,35 +144,6 @@ def superseded_spend(run: RunDir) -> dict[str, float]:
     return spend
 
 
-def rating_arrays(tables: RunTables) -> RatingArrays:
-    """Turns the seats table into what ratings read; see `ratings.table.Table` for the fields.
-
-    Args:
-        tables: with ``seats`` and its columns index, block, seat, agent, rank, score and forfeited.
-    """
-    seats = tables.seats
-    index, seat = to_numpy(seats["index"]), to_numpy(seats["seat"])
-    _, first, row = np.unique(index, return_index=True, return_inverse=True)
-    shape = (first.size, int(seat.max()) + 1 if seat.size else 0)
-
-    def grid(values: NDArray[Any], empty: object) -> Any:
-        out = np.full(shape, empty, values.dtype)
-        out[row, seat] = values
-        return out
-
-    codes, names = _sorted_names(seats["agent"])
-    block_ids, blocks = np.unique(to_numpy(seats["block"])[first], return_inverse=True)
-    return RatingArrays(
-        grid(codes, -1),
-        grid(to_numpy(seats["rank"]), 0),
-        grid(to_numpy(seats["score"]), 0.0),
-        blocks,
-        grid(~to_numpy(seats["forfeited"]), False),
-        names,
-        block_ids,
-    )
-
-
 def iter_journals(run: RunDir, *, verify: bool = True) -> Iterator[Journal]:
     """Gives every recorded episode for replay, shard by shard; damaged shards are left out.
 
@@ -252,15 +209,6 @@ def _journals(shard: Shard) -> Iterator[Journal]:
             stopped=row["stopped"],
             digest=row["digest"].hex(),
         )
-
-
-def _sorted_names(column: Any) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Codes and names of a dictionary column, names that occur only, by alphabet."""
-    codes, known = to_codes(column)
-    used = sorted({known[code] for code in np.unique(codes).tolist()})
-    place = {name: number for number, name in enumerate(used)}
-    renumbered = np.array([place.get(name, -1) for name in known], np.int32)
-    return renumbered[codes] if known else codes, tuple(read_text(name) for name in used)
 
 
 def _columns_of(table: str, columns: Collection[str] | None) -> list[str]:

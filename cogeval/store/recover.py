@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from cogeval.store.schema import SCHEMAS
 from cogeval.store.shards import (
     TABLES,
     FileSeal,
+    Indexes,
     SealedShard,
     file_name,
     hot_name,
@@ -41,6 +43,37 @@ def hot_shards(run_path: Path | str) -> list[str]:
     directory = Path(run_path) / "shards"
     found = {path.name.split(".")[0] for path in directory.glob("*.*.*") if _is_data(path)}
     return sorted(shard_id for shard_id in found if not _is_settled(directory, shard_id))
+
+
+def open_indexes(run_path: Path | str) -> Indexes:
+    """What `recover` would find, for a look only: changes nothing and checks no rows.
+
+    Args:
+        run_path: the run's directory.
+
+    Returns:
+        Schedule indexes of the episodes flushed to shards that have no record yet (int64, ascending).
+    """
+    directory = Path(run_path) / "shards"
+    found = [_flushed(directory, shard_id) for shard_id in hot_shards(run_path)]
+    return np.unique(np.concatenate([np.empty(0, np.int64), *found]))
+
+
+def _flushed(directory: Path, shard_id: str) -> Indexes:
+    """Indexes in the episodes of an open shard; none when it was committed meanwhile."""
+    position = SCHEMAS["episodes"].get_field_index("index")
+    only = pa.ipc.IpcReadOptions(included_fields=[position], use_threads=False)
+    found = [np.empty(0, np.int64)]
+    with suppress(OSError, pa.ArrowException):
+        hot = directory / hot_name(shard_id, "episodes")
+        if not hot.exists():
+            final = directory / file_name(shard_id, "episodes")
+            return to_numpy(pa.ipc.open_file(pa.memory_map(str(final)), options=only).read_all()["index"])
+        num_flushes = len(read_sums(_read(directory / hot_name(shard_id, "sums"))))
+        reader = pa.ipc.open_stream(pa.memory_map(str(hot)), options=only)
+        for _ in range(num_flushes):
+            found.append(to_numpy(reader.read_next_batch()["index"]))  # noqa: PERF401 - a torn one ends it
+    return np.concatenate(found)
 
 
 def recover(run_path: Path | str, prefix: str = "") -> list[SealedShard]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from cogeval.errors import InputError, unknown_name
+from cogeval.errors import InputError, few, unknown_name
 from cogeval.store.shards import read_checked_json
 
 MANIFEST: Final = "manifest.json"
 LATEST: Final = "latest"
 """What stands for the run that was made last; no run is named so."""
+
+_MOST_LISTED = 10  # runs in a message
 
 
 def list_runs(root: Path | str) -> list[Path]:
@@ -43,9 +45,9 @@ def find_run(ref: str, root: Path) -> Path:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        listed = ", ".join(path.name for path in matches)
+        listed = few([path.name for path in matches], _MOST_LISTED)
         raise InputError(f"run {ref!r} could be any of {listed}; write more of the id")
-    raise unknown_name(f"run in {root}", ref, [*(path.name for path in runs), LATEST])
+    raise unknown_name(f"run in {root}", ref, [*(path.name for path in runs), LATEST], most=_MOST_LISTED)
 
 
 def _created(path: Path) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import secrets
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
@@ -133,6 +134,17 @@ class RunDir:
             InputError: there is no such run, or more than one; the message lists the known ones.
         """
         return cls(find_run(str(ref), Path(root)))
+
+    def discard(self) -> None:
+        """Removes a run that was made for nothing.
+
+        Raises:
+            RunError: it holds a shard, or part of one.
+        """
+        if any(self.shards_path.iterdir()):
+            raise RunError(f"expected a run without shards to remove, got {self.path} with some; it stays")
+        (self.path / MANIFEST).unlink()  # no run any more, whatever happens next
+        shutil.rmtree(self.path)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 
+from cogeval.agents.python import seat_agent
 from cogeval.core.agent import Agent, Reply, Request, Scripted, SeatAgent
 from cogeval.core.clock import MonotonicClock, ThinkTimer
-from cogeval.core.game import AnyGame, Decision, Json, Seat
+from cogeval.core.game import AnyGame, Decision, Seat
+from cogeval.core.record import ActionCodec
 from cogeval.core.seat import agent_stream
 from cogeval.errors import ActionError
 from cogeval.testing.snapshot import snapshot
@@ -20,7 +22,7 @@ from cogeval.testing.walks import SECRET_SEED, Position, Walk, walk
 
 
 def check_agent(
-    agent: SeatAgent,
+    agent: SeatAgent | Callable[..., Agent],
     game: AnyGame,
     seeds: Iterable[int] = (0, 1),
     *,
@@ -30,21 +32,26 @@ def check_agent(
     """Runs the shared checks of an agent: legal, repeatable, ignorant of the seed, and quick.
 
     Args:
-        agent: a factory that makes the agent for a seat and a stream, or a scripted baseline.
+        agent: a class as a pool takes it, with any of seat, rng and game in its constructor (give its
+            other parameters with `functools.partial`); a function that makes agents; or a scripted
+            baseline.
         game: that it plays.
         seeds: of the random episodes in which it is asked; one more is added.
         deterministic: what the agent declares; if so, two runs must agree.
         limit_s: think time allowed for one decision, in seconds.
 
     Raises:
-        AssertionError: naming the place and what was wrong.
+        AssertionError: naming seed, phase and seat, and what was wrong there.
     """
+    codec = ActionCodec(game)
     for each in [walk(game, seed) for seed in (*seeds, SECRET_SEED)]:
         for seat in range(game.seats):
-            first = _decide_all(agent, game, each, seat, limit_s)
-            if deterministic:
-                again = _decide_all(agent, game, each, seat, limit_s)
-                assert first == again, f"seed {each.seed}, seat {seat}: declared deterministic, decided twice"
+            first = _decide_all(agent, game, each, seat, limit_s, codec)
+            if not deterministic:
+                continue
+            again = _decide_all(agent, game, each, seat, limit_s, codec)
+            for (place, one), (_, other) in zip(first, again, strict=True):
+                assert one == other, f"{place}: declared deterministic, decided {one} and then {other}"
 
 
 class _Baseline:
@@ -62,45 +69,81 @@ class _Baseline:
         return Reply(self._game.baseline(self._name, position.state, seat, position.seed))
 
 
-def _decide_all(seated: SeatAgent, game: AnyGame, each: Walk, seat: Seat, limit_s: float) -> Sequence[Json]:
-    """Asks one agent at every decision of its seat; gives its actions on the wire."""
+def _decide_all(
+    seated: SeatAgent | Callable[..., Agent],
+    game: AnyGame,
+    each: Walk,
+    seat: Seat,
+    limit_s: float,
+    codec: ActionCodec,
+) -> list[tuple[str, str]]:
+    """Asks one agent at every decision of its seat; gives places and actions as canonical JSON."""
+    agent = _made(seated, game, each, seat)
+    actions = []
+    for position in each.positions:
+        for decision in position.decisions:
+            if decision.seat == seat:
+                place = f"{position.place}, seat {seat}"
+                reply = _reply(agent, game, position, decision, limit_s, place)
+                actions.append((place, _judged(game, position, seat, reply, codec, place)))
+    return actions
+
+
+def _made(seated: SeatAgent | Callable[..., Agent], game: AnyGame, each: Walk, seat: Seat) -> Agent:
     if isinstance(seated, Scripted):
-        agent: Agent = _Baseline(seated.name, game, each)
-    else:
-        agent = seated(seat, agent_stream(each.seed, seat))
-    return [
-        _decide(agent, game, position, decision, limit_s)
-        for position in each.positions
-        for decision in position.decisions
-        if decision.seat == seat
-    ]
+        return _Baseline(seated.name, game, each)
+    try:
+        return seat_agent(seated, game, seat, agent_stream(each.seed, seat))
+    except Exception as error:
+        what = f"expected an agent, got {type(error).__name__}: {error}"
+        raise AssertionError(f"seed {each.seed}, phase 0, seat {seat}: {what}") from error
 
 
-def _decide(
-    agent: Agent, game: AnyGame, position: Position, decision: Decision[object], limit_s: float
-) -> Json:
-    place = f"{position.place}, seat {decision.seat}"
-    timer = ThinkTimer(MonotonicClock(), limit_s)
+def _reply(
+    agent: Agent,
+    game: AnyGame,
+    position: Position,
+    decision: Decision[object],
+    limit_s: float,
+    place: str,
+) -> Reply:
+    """Asks the agent once, in the time that it has."""
     observation = game.observe(position.state, decision.seat)
     assert str(SECRET_SEED) not in repr(snapshot(observation)), f"{place}: the observation tells the seed"
-    reply = agent.decide(Request(observation, decision, timer, None, limit_s))
-    if inspect.isawaitable(reply):
-        reply = asyncio.run(_wait(reply))
+    timer = ThinkTimer(MonotonicClock(), limit_s)
+    try:
+        reply = agent.decide(Request(observation, decision, timer, None, limit_s))
+        if inspect.isawaitable(reply):
+            reply = asyncio.run(_wait(reply))
+    except Exception as error:
+        raise AssertionError(f"{place}: expected a Reply, got {type(error).__name__}: {error}") from error
     think_s = timer.think_s
     assert isinstance(reply, Reply), f"{place}: expected a Reply, got {type(reply).__name__}"
     assert think_s <= limit_s, (
         f"{place}: expected a reply within {limit_s:g} s, got one after {think_s:.3g} s"
     )
+    return reply
+
+
+def _judged(
+    game: AnyGame, position: Position, seat: Seat, reply: Reply, codec: ActionCodec, place: str
+) -> str:
+    """Reads a reply as the episode loop does, and gives its action as canonical JSON."""
     action = reply.action
     if action is None:
         assert reply.payload is not None, f"{place}: expected an action or a payload, got neither"
         try:
-            action = game.parse_reply(position.state, decision.seat, reply.payload)
+            action = game.parse_reply(position.state, seat, reply.payload)
         except ActionError as error:
             raise AssertionError(f"{place}: {reply.payload!r} cannot be read: {error.hint}") from error
-    reason = game.why_illegal(position.state, decision.seat, action)
-    assert reason is None, f"{place}: expected a legal action, got {action} ({reason})"
-    return game.action_to_wire(action)
+    try:
+        read, text = codec.canonical(action)
+    except Exception as error:
+        what = f"expected an action of {game.spec.name}, got {action!r}"
+        raise AssertionError(f"{place}: {what} ({type(error).__name__}: {error})") from error
+    reason = game.why_illegal(position.state, seat, read)
+    assert reason is None, f"{place}: expected a legal action, got {text} ({reason})"
+    return text
 
 
 async def _wait(reply: Awaitable[Reply]) -> Reply:

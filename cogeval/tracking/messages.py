@@ -79,6 +79,11 @@ class Tracked:
         return f"/#/compare-runs?runs={quote(runs)}&experiments={quote(experiments)}&{_VIEW}"
 
 
+def page_of(experiment_id: str, run_id: str) -> str:
+    """The page of an MLflow run, to be put behind the address of a server."""
+    return f"/#/experiments/{quote(experiment_id)}/runs/{quote(run_id)}?{_VIEW}"
+
+
 @dataclass(frozen=True, slots=True)
 class Begin:
     """The first message: which run this process logs, and where."""

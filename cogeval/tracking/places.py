@@ -5,16 +5,28 @@ Invariant: every path is absolute, so that nothing lands in the directory a user
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sqlite3
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from cogeval.tracking.messages import TrackingSettings
+from cogeval.tracking.messages import TrackingSettings, page_of
 
-__all__ = ["UiCommand", "default_settings", "is_server", "sqlite_path", "ui_command", "without_password"]
+__all__ = [
+    "UiCommand",
+    "default_settings",
+    "is_server",
+    "run_page",
+    "sqlite_path",
+    "ui_command",
+    "why_unusable",
+    "without_password",
+]
 
 _SQLITE = "sqlite:///"
 
@@ -39,6 +51,60 @@ def sqlite_path(uri: str) -> Path | None:
         return None
     path = uri.removeprefix(_SQLITE).partition("?")[0]
     return Path(path).absolute() if path else None
+
+
+def why_unusable(uri: str) -> str | None:
+    """Why an SQLite file cannot be used, found without a wait; None when it can, and for other stores."""
+    path = sqlite_path(uri)
+    if path is None:
+        return None
+    if not path.exists():
+        parent = next(parent for parent in path.parents if parent.exists())
+        usable = parent.is_dir() and os.access(parent, os.W_OK | os.X_OK)
+        return None if usable else f"cannot make {path}: {parent} is no directory that can be written"
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=1.0)) as database:
+            database.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.Error as error:
+        return None if _is_busy(error) else f"cannot open {path}: {error}"
+    return None if os.access(path, os.W_OK) else f"cannot write {path}"
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    """True when another process holds the database: it will let go."""
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+_RUN_QUERY = """
+    SELECT runs.experiment_id, runs.run_uuid FROM runs
+    JOIN experiments ON experiments.experiment_id = runs.experiment_id AND experiments.name = ?
+    JOIN tags AS id ON id.run_uuid = runs.run_uuid AND id.key = 'cogeval.run_id' AND id.value = ?
+    JOIN tags AS kind ON kind.run_uuid = runs.run_uuid AND kind.key = 'cogeval.kind'
+    WHERE kind.value = 'run' AND runs.lifecycle_stage = 'active'
+"""
+
+
+def run_page(settings: TrackingSettings, run_id: str) -> str | None:
+    """The page of a run that an SQLite store holds, to be put behind the address of the pages.
+
+    Reads MLflow's tables directly: asking MLflow would take seconds.
+
+    Args:
+        settings: where it is tracked.
+        run_id: of the run, as cogeval names it.
+
+    Returns:
+        The path; None when the store does not hold the run, or is no SQLite file of MLflow's.
+    """
+    path = sqlite_path(settings.uri)
+    if path is None:
+        return None
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1.0)) as database:
+            found = database.execute(_RUN_QUERY, (settings.experiment, run_id)).fetchone()
+    except sqlite3.Error:
+        return None
+    return None if found is None else page_of(str(found[0]), str(found[1]))
 
 
 def is_server(uri: str) -> bool:

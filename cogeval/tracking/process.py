@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
@@ -41,9 +42,9 @@ def serve(pipe: Connection) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The error in one line, cut short, without passwords."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return without_password(text)[:_REASON_CHARS]
+    """The error in one line, cut short between two words, without passwords."""
+    text = without_password(str(error).strip() or type(error).__name__)
+    return textwrap.shorten(text, _REASON_CHARS, placeholder=" ...")
 
 
 def main() -> None:

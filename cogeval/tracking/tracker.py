@@ -22,7 +22,7 @@ import cogeval
 from cogeval.errors import RunError
 from cogeval.report import RunSummary
 from cogeval.tracking.messages import Begin, Failed, Logged, RunDescription, Tracked, TrackingSettings, Update
-from cogeval.tracking.places import without_password
+from cogeval.tracking.places import why_unusable, without_password
 
 __all__ = ["MlflowTracker", "track"]
 
@@ -48,12 +48,15 @@ class MlflowTracker:
     Args:
         settings: which store and experiment.
         warn: is called with one line when tracking fails, from the thread that calls this object.
+        again: the command that logs the run again; None: the one that names it by its id.
     """
 
-    def __init__(self, settings: TrackingSettings, warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, settings: TrackingSettings, warn: Callable[[str], None], again: str | None = None
+    ) -> None:
         self._settings = settings
         self._warn = warn
-        self._run_id = ""
+        self._again = again
         self._process: subprocess.Popen[bytes] | None = None
         self._stderr: IO[bytes] | None = None
         self._pump: threading.Thread | None = None
@@ -73,14 +76,16 @@ class MlflowTracker:
         Args:
             run: what is fixed about the run.
         """
-        self._run_id = run.run_id
+        self._again = self._again or f"cogeval track {run.run_id}"
+        if (problem := why_unusable(self._settings.uri)) is not None:  # MLflow would try for a minute
+            self._give_up(problem)
+            return
         ours, theirs = socket.socketpair()
         try:
             self._process, self._stderr = _launch(theirs)
         except OSError as error:  # no memory, no processes left: the run itself may still go on
             ours.close()
-            self._failure, self._busy = f"cannot start the tracker process: {error}", True
-            self._report()
+            self._give_up(f"cannot start the tracker process: {error}")
             return
         finally:
             theirs.close()
@@ -141,6 +146,10 @@ class MlflowTracker:
         self._report(last=True)
         return self._tracked if self._finished else None
 
+    def _give_up(self, why: str) -> None:
+        self._failure, self._busy = why, True
+        self._report()
+
     def _report(self, last: bool = False) -> None:
         """Warns, on the caller's thread: once while the run goes on, once at the end if it matters."""
         with self._changed:
@@ -151,7 +160,7 @@ class MlflowTracker:
         self._warn(
             without_password(
                 f"tracking failed: {failure.rstrip('.')}. The run is not affected; "
-                f"`cogeval track {self._run_id}` logs it again"
+                f"`{self._again}` logs it again"
             )
         )
 
@@ -229,6 +238,7 @@ def track(
     *,
     ended_ms: int | None = None,
     timeout_s: float = 300.0,
+    again: str | None = None,
 ) -> Tracked:
     """Logs a recorded run, whether or not it was tracked while it was played.
 
@@ -238,6 +248,7 @@ def track(
         summary: its state.
         ended_ms: when it ended, milliseconds since 1970; None: now.
         timeout_s: how long to wait at most, seconds.
+        again: the command that logs the run again; None: the one that names it by its id.
 
     Returns:
         Where the run is in MLflow.
@@ -246,7 +257,7 @@ def track(
         RunError: the store could not be reached or refused; the message says why.
     """
     warnings: list[str] = []
-    tracker = MlflowTracker(settings, warnings.append)
+    tracker = MlflowTracker(settings, warnings.append, again)
     tracker.start(run)
     tracker.finish(summary, ended_ms)
     tracked = tracker.close(timeout_s)

@@ -53,6 +53,9 @@ from cogeval.errors import InputError, RunError
         ("run.root=${nothing}", "nothing"),
         ("hydra.run.dir=x", "hydra.run.dir has no effect"),
         ("tracking.uri=http://me:secret@host", "tracking.uri holds a password"),
+        ("agent_paths=[nowhere]", "agent_paths: expected directories, got 'nowhere'"),
+        ("'seed=1'", "expected KEY=VALUE, got 'seed=1' with quotes of its own"),
+        ("'run.root=\"a b\"'", "write 'run.root=\"a b\"'"),
         ("run.id=../x", "expected a plain directory name as the run id, got '../x'"),
     ],
 )  # fmt: skip

@@ -49,6 +49,14 @@ def test_runs_are_completed_from_where_they_lie(make_run, tmp_path: Path) -> Non
     assert candidates(f"cogeval status run.root={tmp_path}/elsewhere tu", "bash") == ["tuesday"]
 
 
+def test_compare_completes_two_agents_of_the_latest_run_and_then_runs(make_run) -> None:
+    make_run(done=0, name="monday")
+    assert candidates("cogeval compare ", "bash")[:3] == ["assayer", "quack", "random"]
+    assert candidates("cogeval compare quack ", "bash")[:2] == ["assayer", "random"]
+    assert candidates("cogeval compare quack as", "bash") == ["assayer"]
+    assert candidates("cogeval compare quack assayer mo", "bash") == ["monday"]
+
+
 def test_a_users_own_options_are_completed(tmp_path: Path) -> None:
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool" / "mine.yaml").write_text("agents: {}\n")

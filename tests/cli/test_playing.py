@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,11 @@ import pytest
 
 from cogeval.cli import session
 from cogeval.cli.progress import SilentView
+from cogeval.cli.tracking import ended_ms
 from cogeval.cluster.connection import connected
+from cogeval.cluster.driver import Outcome
 from cogeval.cluster.plan import ClusterOptions
+from cogeval.config import Experiment
 from cogeval.errors import RunError
 from cogeval.store.run import RunDir
 
@@ -151,7 +157,85 @@ def test_a_sweep_makes_one_run_a_job_and_a_failed_job_costs_only_itself(
     assert [job["overrides"] for job in jobs] == [["seed=1"], ["seed=2"], ["seed=3"]]
     assert [job.get("recorded") for job in jobs] == [2, None, 2]
     assert len(list((tmp_path / "runs").iterdir())) == 3
-    assert "Sweep of 2 jobs" in cogeval("run", "-m", *SMALL, "schedule.blocks=1", "seed=3,4", "--quiet").out
+    out = cogeval("run", "-m", *SMALL, "schedule.blocks=1", "seed=3,4", "--quiet", "run.root=two").out
+    assert "Sweep of 2 jobs" in out
+    ids = {path.name for path in (tmp_path / "two").iterdir()}
+    *before, last = out.splitlines()
+    assert before[-1] == "next:"
+    assert last.startswith("  cogeval rate ")
+    assert last.endswith(" run.root=two")
+    assert set(last.split()[2:-1]) == ids
+    assert cogeval(*shlex.split(out.splitlines()[-1])[1:]).code == 0
+    unlike = cogeval("run", "-m", *SMALL, "schedule.blocks=1", "game.rounds=3,4", "--quiet").out
+    assert unlike.splitlines()[-3] == "next:"
+    assert [line.split()[1] for line in unlike.splitlines()[-2:]] == ["show", "show"]
+
+
+def test_a_run_that_wrong_input_keeps_from_starting_leaves_nothing_behind(cogeval, tmp_path: Path) -> None:
+    for argv in ((), ("-m", "seed=1,2")):
+        answer = cogeval("run", *SMALL, "cluster.workers=999", *argv)
+        assert answer.code == 2
+        assert "cluster.workers: expected at most" in answer.err
+        assert "cogeval resume" not in answer.err
+        assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_a_run_that_wrong_input_keeps_from_going_on_stays(cogeval, make_run) -> None:
+    run = make_run(*SMALL, done=2)
+    answer = cogeval("resume", "latest", "cluster.workers=999")
+    assert answer.code == 2
+    assert f"to go on: cogeval resume {run.run_id}" in answer.err
+    assert cogeval("status", "latest", "--json").json["recorded"] == 2
+
+
+def test_a_run_that_another_driver_holds_is_refused_before_anything_is_shown(cogeval, make_run) -> None:
+    run = make_run(*SMALL, done=2)
+    with run.lock():
+        answer = cogeval("resume", "latest")
+    assert answer.code == 2
+    assert "is being driven by process" in answer.err
+    assert answer.err.count("\n") == 1
+    assert "starting workers" not in answer.err
+
+
+def _gives_up_on(wanted: Callable[[Experiment], Iterable[int]]) -> Callable[..., Outcome]:
+    """Stands in for the driver: every wanted episode was tried in vain, and nothing else was missing."""
+
+    def driven(run: RunDir, experiment: Experiment, *_: object, **__: object) -> Outcome:
+        for index in wanted(experiment):
+            run.append_log({"event": "void", "index": index, "reason": f"episode {index}: boom\nat last"})
+        run.close()
+        return Outcome(True, False, None, 0.0, 0, 0.0, 0)  # type: ignore[arg-type]
+
+    return driven
+
+
+def test_void_episodes_are_told_with_the_last_reason(
+    cogeval, make_run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_run(*SMALL, "schedule.blocks=6", done=4)
+    monkeypatch.setattr(session, "_driven", _gives_up_on(lambda _: (4, 5)))
+    answer = cogeval("resume", "latest")
+    assert answer.code == 0
+    assert "warning: 2 episodes void: given up after our own failures, never scored" in answer.err
+    assert "the last reason: episode 5: boom at last" in answer.err
+    assert "in every one of them sat" not in answer.err, "all agents did: nobody is more suspect"
+
+
+def test_a_run_of_void_episodes_only_is_a_failure_that_names_the_suspects(
+    cogeval, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def those_of_bad(experiment: Experiment) -> Iterable[int]:
+        bad = [agent.name for agent in experiment.agents].index("bad")
+        return [slot.index for slot in experiment.schedule if bad in slot.lineup]
+
+    monkeypatch.setattr(session, "_driven", _gives_up_on(those_of_bad))
+    more = [f"+pool.agents.{name}.kind=random" for name in ("bad", "b", "c", "d", "e")]
+    for argv in ((), ("--json",), ("-m", "seed=0,1")):
+        answer = cogeval("run", *SMALL, *more, "schedule.blocks=20", *argv)
+        assert answer.code == 1
+        assert "warning: nothing was recorded; " in answer.err
+        assert "; in every one of them sat bad; the last reason: episode " in answer.err
 
 
 def test_a_sweep_with_an_impossible_job_starts_nothing(cogeval, tmp_path: Path) -> None:
@@ -170,10 +254,18 @@ def test_a_tracking_store_that_fails_costs_one_warning(cogeval) -> None:
     assert "`cogeval track " in warnings[0]
 
 
+def _end_times(database: Path) -> dict[str, int]:
+    with closing(sqlite3.connect(database)) as opened:
+        return dict(opened.execute("SELECT run_uuid, end_time FROM runs"))
+
+
 def test_track_logs_a_run_again(cogeval, make_run, tmp_path: Path) -> None:
     run = make_run(*SMALL)
     said = cogeval("track", "latest", "--json").json
     assert said["uri"] == f"sqlite:///{tmp_path}/mlflow.db"
     assert set(said["agent_run_ids"]) == {"assayer", "quack", "random"}
+    ended = _end_times(tmp_path / "mlflow.db")
+    assert set(ended.values()) == {ended_ms(run)}
     assert cogeval("track", run.run_id, "--json").json == said
+    assert _end_times(tmp_path / "mlflow.db") == ended
     shutil.rmtree(tmp_path / "mlartifacts")

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import io
+import sys
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from cogeval.cli.output import counted, duration, size
-from cogeval.cli.progress import PLAIN_EVERY_S, PlainView, drawn, live_elo, words
+from cogeval.cli.progress import PLAIN_EVERY_S, STOPPING, LiveView, PlainView, drawn, live_elo, words
 from cogeval.cluster.tally import Tally
 from cogeval.report.layout import to_text
 
@@ -21,6 +23,8 @@ class State:
     void: int = 0
     episodes_per_s: float = 0.0
     num_lost_workers: int = 0
+    recorded: int = 0
+    stopping: bool = False
     names: tuple[str, ...] = ("strong", "[red]weak[/red]")
 
 
@@ -38,7 +42,7 @@ def test_the_line_says_how_far_how_fast_and_what_went_wrong() -> None:
     lost.tally.faults[1] = 1
     lost.tally.cost_usd = 2.5
     assert words(lost) == [
-        "500 of 1,000 episodes", "20/s", "0:25 to go", "1 fault", "3 void", "$2.50", "1 lost worker",
+        "500 of 1,000 episodes", "20/s now", "0:25 to go", "1 fault", "3 void", "$2.50", "1 lost worker",
     ]  # fmt: skip
 
 
@@ -52,6 +56,32 @@ def test_plain_lines_come_every_few_seconds_and_at_the_end() -> None:
     assert lines[0] == "starting workers\n"
     assert len(lines) == 1 + 1 + 1
     assert all(line.endswith("\n") and "\x1b" not in line for line in lines)
+
+
+def test_a_stop_is_answered_at_once_and_once() -> None:
+    lines: list[str] = []
+    view = PlainView(lines.append, lambda: 0.0)
+    with view:
+        for _ in range(3):
+            view(state(5, stopping=True))  # type: ignore[arg-type]
+    assert lines == ["starting workers\n", f"{STOPPING}\n", "5 of 1,000 episodes, 0 faults\n"]
+
+
+def test_a_terminal_is_told_of_a_stop_and_that_a_resumed_ladder_is_of_this_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with LiveView() as view:
+        view(state(5, recorded=4))  # type: ignore[arg-type]
+        assert "this session" in to_text(view._live.renderable)
+        assert STOPPING not in screen.getvalue()
+        view(state(5, recorded=4, stopping=True))  # type: ignore[arg-type]
+        assert STOPPING in to_text(view._live.renderable)
+    assert STOPPING not in to_text(view._live.renderable)
+    with LiveView() as view:
+        view(state(5))  # type: ignore[arg-type]
+        assert "so far" in to_text(view._live.renderable)
 
 
 def test_the_live_ladder_is_best_first_and_shows_names_literally() -> None:

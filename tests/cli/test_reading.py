@@ -9,6 +9,7 @@ import pytest
 
 from cogeval.core.record import run_digest
 from cogeval.store.read import read_tables
+from cogeval.store.recover import recover
 from cogeval.store.run import RunDir
 
 READING = ("status", "show", "rate", "audit")
@@ -50,7 +51,43 @@ def test_a_run_without_episodes_has_no_digest_and_no_ladder(cogeval, make_run) -
     assert cogeval("rate", "latest").code == 0
     answer = cogeval("compare", "quack", "assayer")
     assert answer.code == 2
-    assert "expected blocks (seeds) that hold both 'quack' and 'assayer'" in answer.err
+    assert f"nothing is recorded in {run.run_id} yet, so there is nothing to compare" in answer.err
+
+
+def test_what_is_flushed_and_not_committed_is_said_with_the_way_to_it(cogeval, make_run) -> None:
+    run = make_run(done=2)
+    for record in run.shards_path.glob("*.json"):  # killed between the files and their record
+        record.unlink()
+    said = cogeval("status", "latest", "--json").json
+    assert (said["recorded"], said["open_episodes"], len(said["open_shards"])) == (0, 2, 2)
+    note = f"2 more episodes in open shards, which `cogeval resume {run.run_id}` recovers"
+    for argv in (
+        ("status", "latest"),
+        ("show", "latest"),
+        ("rate", "latest"),
+        ("compare", "quack", "assayer"),
+    ):
+        answer = cogeval(*argv)
+        assert note in " ".join((answer.out + answer.err).split()), argv
+    with run.lock():
+        assert "in open shards, which its driver seals in time" in cogeval("status", "latest").out
+
+
+def test_second_copies_of_episodes_are_counted_in_the_spend(cogeval, make_run) -> None:
+    run = make_run(done=2)
+    assert cogeval("status", "latest", "--json").json["superseded"]["num_episodes"] == 0
+    assert "superseded" not in cogeval("status", "latest").out
+    (run.shards_path / "w1-0000.json").unlink()
+    (sealed,) = recover(run.path)
+    run.commit(sealed, (), sealed.indexes)
+    assert cogeval("status", "latest", "--json").json["superseded"]["num_episodes"] == 1
+    assert "1 second copy of episodes, never scored: $0.00, 0 tokens" in cogeval("status", "latest").out
+
+
+def test_versions_come_as_json_too(cogeval) -> None:
+    said = cogeval("version", "--json").json
+    assert f"cogeval {said['cogeval']}\npython {said['python']}\n" in cogeval("version").out
+    assert "ray" in said["packages"]
 
 
 def test_void_episodes_are_counted_once_and_not_missing(cogeval, make_run) -> None:
@@ -149,7 +186,9 @@ def test_rate_counts_an_episode_once_and_joins_blocks_by_seed(cogeval, make_run)
     assert both["digest"] is None
     more = cogeval("rate", "long", "other", "long", "--json").json
     assert (more["recorded"], more["rating"]["num_blocks"]) == (14, 14)
-    assert more["runs"] == ["long", "other"]
+    assert more["run_ids"] == ["long", "other"]
+    assert "run_id" not in more
+    assert (alone["run_id"], alone["run_ids"]) == ("long", ["long"])
 
 
 def test_agents_of_one_name_with_other_parameters_are_told_apart(cogeval, make_run) -> None:
@@ -162,8 +201,12 @@ def test_agents_of_one_name_with_other_parameters_are_told_apart(cogeval, make_r
     assert [n for n in names if "#" in n] == sorted(f"quack#{prints[n][:6]}" for n in names if "#" in n)
     first = next(n for n in names if "#" in n)
     assert cogeval("rate", "old", "new", "--anchor", first, "--json").json["rating"]["anchor"] == first
-    answer = cogeval("compare", "assayer", "quack", "old", "new")
-    assert "unknown agent 'quack'; known, closest first: quack#" in answer.err
+    for argv in (("compare", "assayer", "quack", "old", "new"), ("rate", "old", "new", "--anchor", "quack")):
+        answer = cogeval(*argv)
+        assert answer.code == 2
+        assert "agent 'quack' changed between these runs and stands for 2 agents" in answer.err
+        assert answer.err.count(" (in old)") == answer.err.count(" (in new)") == 1
+        assert f"write {first}" in answer.err or f"or {first}" in answer.err
 
 
 def test_runs_of_other_games_or_parameters_are_not_mixed(cogeval, make_run) -> None:
@@ -206,6 +249,45 @@ def test_faults_are_counted_by_kind_and_think_times_are_the_agents_own(
     assert "clumsy left 100.0% of its decisions to the fallback" in cogeval("show", "latest").out.replace(
         "\n      ", ""
     )
+
+
+def test_show_tells_what_went_wrong_most_often_in_one_line_each(cogeval, make_run, tmp_path: Path) -> None:
+    (tmp_path / "muddled_agent.py").write_text(
+        "from cogeval.core.agent import Reply\n"
+        "class Muddled:\n"
+        "    num_asked = 0\n"
+        "    def decide(self, request):\n"
+        "        self.num_asked += 1\n"
+        "        if self.num_asked == 1:\n"
+        "            raise RuntimeError('once')\n"
+        "        if self.num_asked == 2:\n"
+        "            raise ValueError(f'{id(self)} never the same')\n"
+        "        if self.num_asked < 6:\n"
+        "            raise KeyError('\\x1b[2J[red]\\n' + 300 * 'x')\n"
+        "        return Reply(42)\n"
+    )
+    make_run(
+        "+pool.agents.muddled={_target_: muddled_agent.Muddled, deterministic: true}", "schedule.blocks=4"
+    )
+    said = cogeval("show", "latest", "--json").json
+    muddled = next(a for a in said["agents"] if a["name"] == "muddled")
+    reasons = [(r["kind"], r["num_attempts"], r["detail"][:20]) for r in muddled["fault_reasons"]]
+    num = muddled["num_seats"]
+    assert reasons[:2] == [
+        ("exception", 3 * num, "KeyError: '\\x1b[2J[r"),
+        ("exception", num, "RuntimeError: once"),
+    ]
+    assert [r[0] for r in reasons[2:]] == ["unreadable"]
+    assert reasons[2][1] == muddled["faults"]["unreadable"]
+    assert all(a["fault_reasons"] == [] for a in said["agents"] if a["name"] != "muddled")
+    text = cogeval("show", "latest").out
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text
+    (line,) = [
+        line for line in text.splitlines() if "exception" in line and "KeyError" in line and "..." in line
+    ]
+    assert line.split()[:3] == ["muddled", "exception", str(3 * num)]
+    assert "most often exception: KeyError: " in " ".join(text.split())
 
 
 def test_games_and_agents_list_what_a_run_can_name(cogeval) -> None:

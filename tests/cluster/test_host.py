@@ -69,6 +69,22 @@ def test_drain_gives_back_what_is_unfinished_and_loses_nothing_finished(tmp_path
     assert {i for r in (first, last) for s in r.sealed for i in s.indexes} == finished
 
 
+def test_what_arrives_after_a_drain_is_not_begun(tmp_path):
+    _, plan = new_run(tmp_path)
+
+    async def session():
+        host = EpisodeHost(plan, "w0")
+        host.give(range(4))
+        await host.report(0.2)
+        await host.drain()
+        host.give(range(4, 8))
+        return await host.report(0.2)
+
+    late = asyncio.run(session())
+    assert late.returned == (4, 5, 6, 7)
+    assert not late.finished
+
+
 def test_finished_is_recoverable_without_a_seal(tmp_path):
     run, plan = new_run(tmp_path)
 

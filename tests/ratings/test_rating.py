@@ -94,7 +94,7 @@ def test_islands_keep_their_intervals_and_withhold_comparisons_across(duels) -> 
     assert (across.elo, across.low) == (None, None)
     assert "no games connect 'A' and 'C'" in str(across.withheld)
     assert ladder.difference("A", "B").withheld is None
-    assert said(ladder.warnings, "never met", "A, B | C, D")
+    assert said(ladder.warnings, "no games connect these groups", "(A, B); (C, D)")
     assert said(ladder.row("A").flags, "not connected", "C, D")
     assert dict(zip((row.name for row in ladder.rows), ladder.components, strict=True)) == {
         "A": 0,

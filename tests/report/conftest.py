@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cogeval.ratings import Ladder, LadderRow, SeatEffect
-from cogeval.report import AgentIdentity, RunSummary, SeatRows, summarise
+from cogeval.report import AgentIdentity, FaultReason, RunSummary, SeatRows, summarise
 
 MakeRun = Callable[..., RunSummary]
 
@@ -83,6 +83,7 @@ def make_run() -> MakeRun:
         half: float | None = 18.0,
         fallbacks: float = 0.0,
         void: int = 0,
+        reasons: Sequence[FaultReason] = (),
         warnings: Sequence[str] = (),
     ) -> RunSummary:
         names = names or NAMES[:num_agents]
@@ -106,6 +107,7 @@ def make_run() -> MakeRun:
                 "timeout": [0] * num_agents,
                 "illegal": [0] * (num_agents - 1) + [round(400 * fallbacks)],
             },
+            fault_reasons=reasons,
             warnings=warnings,
         )
 

@@ -6,13 +6,14 @@ import io
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 
 from cogeval.ratings import Bound, Comparison, Effect, Ladder, LadderRow
-from cogeval.report import RunSummary
+from cogeval.report import FaultReason, RunSummary
 from cogeval.report.cells import count, percent, signed
 from cogeval.report.files import report_text
-from cogeval.report.layout import IntervalBar, escaped, make_console, to_text
+from cogeval.report.layout import IntervalBar, OneLine, escaped, make_console, to_text
 from cogeval.report.tables import (
     comparison_table,
     effort_table,
@@ -161,6 +162,26 @@ def test_faults_are_told_by_kind(make_run) -> None:
     row = next(line for line in text.splitlines() if line.startswith("random"))
     assert row.split() == ["random", "2,000", "120", "120", "6.0%", "3.0%!"]
     assert "no faults" in to_text(fault_table(make_run(3)))
+
+
+@pytest.mark.parametrize(
+    "detail", ["no idea", "x" * 500, "名前" * 100, "a\x1b[2J\nb\u202ec", "[red]no[/red]", ""]
+)
+def test_the_reason_of_faults_takes_one_line_and_shows_as_it_is(make_run, detail: str) -> None:
+    summary = make_run(3, fallbacks=0.3, reasons=[FaultReason(2, "illegal", detail, 120)])
+    text = to_text(fault_table(summary))
+    (row,) = [line for line in text.splitlines() if line.startswith("random ") and "illegal" in line]
+    assert row.split()[:3] == ["random", "illegal", "120"]
+    assert cell_len(row) <= 80
+    whole = escaped(detail)
+    assert row.endswith(whole) if cell_len(whole) < 40 else row.endswith("...")
+    assert f"most often illegal: {whole[:20]}".strip() in " ".join(to_text(ladder_table(summary)).split())
+
+
+@pytest.mark.parametrize("width", [0, 1, 3, 4, 10, 50])
+def test_a_line_is_never_wider_than_its_space(width: int) -> None:
+    for text in ("", "abc", "0123456789", "名前" * 30, "\x1b" * 40):
+        assert cell_len(OneLine(text).within(width)) <= max(width, 3)
 
 
 def test_no_ladder_yet_is_said(make_run) -> None:

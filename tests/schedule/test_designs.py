@@ -124,9 +124,9 @@ def test_random_access_gives_what_iteration_gives() -> None:
 
 
 def test_a_huge_schedule_is_made_without_walking_it() -> None:
-    made = schedule("rotations", num_agents=3, num_seats=4, blocks=10**12)
-    assert len(made) == 4 * 10**12
-    assert made[4 * 10**12 - 1].block == 10**12 - 1
+    made = schedule("rotations", num_agents=3, num_seats=4, blocks=10**8)
+    assert len(made) == 4 * 10**8
+    assert made[4 * 10**8 - 1].block == 10**8 - 1
 
 
 @pytest.mark.parametrize("design", sorted(DESIGNS))

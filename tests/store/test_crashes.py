@@ -12,7 +12,7 @@ from store_made import add, new_run, new_writer, write_shard
 from cogeval.errors import RunError
 from cogeval.store.checks import check_run
 from cogeval.store.read import read_tables, recorded_indexes
-from cogeval.store.recover import hot_shards, recover
+from cogeval.store.recover import hot_shards, open_indexes, recover
 from cogeval.store.run import RunDir
 
 HERE = Path(__file__).parent
@@ -184,3 +184,24 @@ def test_open_files_are_closed_after_a_seal(run: RunDir) -> None:
     before = len(list(Path("/dev/fd").iterdir()))
     write_shard(run, "w0-0000", range(4))
     assert len(list(Path("/dev/fd").iterdir())) == before
+
+
+def test_what_recovery_would_find_can_be_counted_before_and_nothing_changes(run: RunDir) -> None:
+    write_shard(run, "w0-0000", range(6))
+    write_shard(run, "w1-0000", range(6, 9), commit=False)
+    writer = new_writer(run, "w2-0000")
+    assert open_indexes(run.path).tolist() == [6, 7, 8]
+    for index in (11, 9):
+        add(writer, index)
+        writer.flush()
+    add(writer, 12)  # not flushed: nobody could recover it
+    before = {path.name: path.stat().st_mtime_ns for path in run.shards_path.iterdir()}
+    assert open_indexes(run.path).tolist() == [6, 7, 8, 9, 11]
+    assert {path.name: path.stat().st_mtime_ns for path in run.shards_path.iterdir()} == before
+    stream = run.shards_path / "w2-0000.episodes.hot"
+    stream.write_bytes(stream.read_bytes()[:-10])
+    assert open_indexes(run.path).tolist() == [6, 7, 8, 11]
+    writer.close()
+    found = open_indexes(run.path).tolist()
+    assert sorted(set(resume(run)) - set(range(6))) == found
+    assert open_indexes(run.path).tolist() == []

@@ -6,16 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from store_made import NAMES, add, lineup, made_episode, new_writer, write_shard
 
 from cogeval.errors import InputError
-from cogeval.ratings.table import Table
 from cogeval.store.read import (
     episode_journal,
     iter_journals,
-    rating_arrays,
     read_tables,
     recorded_indexes,
     superseded_spend,
@@ -77,34 +74,7 @@ def test_tables_columns_and_shards_can_be_chosen(run: RunDir) -> None:
 def test_a_run_without_shards_reads_as_empty(run: RunDir) -> None:
     tables = read_tables(run)
     assert (tables.episodes.num_rows, tables.seats.num_rows, tables.decisions.num_rows) == (0, 0, 0)
-    arrays = rating_arrays(tables)
-    assert arrays.agents.shape == (0, 0)
-    assert arrays.names == ()
     assert list(iter_journals(run)) == []
-
-
-def test_rating_arrays_are_the_seats_table(run: RunDir) -> None:
-    write_with_copies(run)
-    arrays = rating_arrays(read_tables(run, ["seats"]))
-    assert arrays.names == tuple(sorted(NAMES))
-    for row, index in enumerate([0, 1, 2, 3, 5, 7]):
-        episode = made_episode(index, usage=True)
-        assert [arrays.names[a] for a in arrays.agents[row]] == [NAMES[a] for a in lineup(index)]
-        assert tuple(arrays.ranks[row]) == episode.ranks
-        assert arrays.scores[row].tolist() == [s.score for s in episode.results.seats]
-        assert arrays.block_ids[arrays.blocks[row]] == index // 4
-    assert arrays.seat_scored.all()
-    table = Table(
-        agents=arrays.agents,
-        ranks=arrays.ranks,
-        scores=arrays.scores,
-        blocks=arrays.blocks,
-        seat_scored=arrays.seat_scored,
-        names=arrays.names,
-    )
-    np.testing.assert_allclose(
-        table.shares(), [made_episode(i, usage=True).shares for i in (0, 1, 2, 3, 5, 7)]
-    )
 
 
 def test_journals_hold_what_a_replay_needs(run: RunDir) -> None:
@@ -140,10 +110,10 @@ sys.path.insert(0, {str(HERE)!r})
 from pathlib import Path
 from store_made import new_run, write_shard
 from cogeval.store.checks import check_run
-from cogeval.store.read import iter_journals, rating_arrays, read_tables
+from cogeval.store.read import iter_journals, read_tables
 run = new_run(Path({str(tmp_path)!r}))
 write_shard(run, "w0-0000", range(4), usage=True)
-rating_arrays(read_tables(run))
+assert read_tables(run).episodes.num_rows == 4
 assert len(list(iter_journals(run))) == 4
 assert check_run(run) == []
 assert "pandas" not in sys.modules

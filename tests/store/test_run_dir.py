@@ -278,3 +278,25 @@ def test_a_commit_of_files_that_this_host_cannot_see_is_refused(run: RunDir) -> 
     ):
         run.commit(sealed, sealed.indexes)
     assert run.records() == []
+
+
+def test_a_run_is_discarded_only_without_shards(tmp_path: Path, run: RunDir) -> None:
+    write_shard(run, "w0-0000", range(3), commit=False)
+    with pytest.raises(RunError, match="it stays"):
+        run.discard()
+    assert run.path.is_dir()
+    empty = new_run(tmp_path / "runs", "run-2")
+    empty.append_log({"event": "dispatch"})
+    empty.close()
+    empty.discard()
+    assert not empty.path.exists()
+
+
+def test_of_many_runs_ten_are_listed(tmp_path: Path) -> None:
+    for i in range(14):
+        new_run(tmp_path, f"run-{i:02d}")
+    with pytest.raises(InputError, match=r"closest first: run-0\d, .* and 5 more$") as caught:
+        RunDir.find("run-0_", tmp_path)
+    assert str(caught.value).count("run-") == 11
+    with pytest.raises(InputError, match=r"could be any of run-00, .* and 4 more; write more"):
+        RunDir.find("run", tmp_path)

@@ -213,9 +213,47 @@ class Moody(Quick):
         return Reply(legal[Moody.num_asked % len(legal)])
 
 
-@pytest.mark.parametrize("agent", [Quick, Asynchronous])
-def test_a_sound_agent_passes(agent):
+class Plain:
+    """Its constructor asks for nothing."""
+
+    def decide(self, request):
+        return Reply(request.decision.default)
+
+
+class Player:
+    """Its constructor asks for the game, and takes a parameter of its own."""
+
+    def __init__(self, game, depth=1):
+        assert game.seats == 4
+        self.depth = depth
+
+    def decide(self, request):
+        return Reply(list(request.decision.legal)[-self.depth])
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [Quick, Asynchronous, Plain, Player, functools.partial(Player, depth=2), lambda rng: Quick(0, rng)],
+    ids=["seat and rng", "async", "nothing", "game", "partial", "function"],
+)
+def test_a_sound_agent_passes_whatever_its_constructor_asks_for(agent):
     check_agent(agent, Cogchemists(rounds=3), seeds=(0,), deterministic=True)
+
+
+class Raising(Plain):
+    def decide(self, request):
+        raise KeyError("what I remember")
+
+
+class Unborn(Plain):
+    def __init__(self, seat):
+        if seat == 2:
+            raise OSError("no model file")
+
+
+class Typeless(Plain):
+    def decide(self, request):
+        return Reply({"action": "pass"})
 
 
 @pytest.mark.parametrize(
@@ -226,11 +264,14 @@ def test_a_sound_agent_passes(agent):
         (Unreadable, "cannot be read"),
         (Elsewhere, "expected a Reply, got Action"),
         (Slow, "expected a reply within"),
-        (Moody, "declared deterministic"),
+        (Moody, "declared deterministic, decided .* and then "),
+        (Raising, "expected a Reply, got KeyError: 'what I remember'"),
+        (Unborn, "expected an agent, got OSError: no model file"),
+        (Typeless, "expected an action of cogchemists, got {'action': 'pass'}"),
     ],
 )
 def test_a_faulty_agent_is_caught(agent, message):
-    with pytest.raises(AssertionError, match=message):
+    with pytest.raises(AssertionError, match=r"^seed 0, phase \d+, seat \d: .*" + message):
         check_agent(
             agent,
             Cogchemists(rounds=3),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import sqlite3
+import sys
+from contextlib import closing
 from pathlib import Path
 
 from cogeval.tracking import Tracked, TrackingSettings, default_settings, ui_command
-from cogeval.tracking.places import sqlite_path
+from cogeval.tracking.places import run_page, sqlite_path, why_unusable
 
 
 def test_default_store_is_an_sqlite_file_beside_the_runs(tmp_path: Path) -> None:
@@ -28,6 +32,30 @@ def test_only_sqlite_files_have_a_path() -> None:
     assert sqlite_path("sqlite:////a/b.db?timeout=3") == Path("/a/b.db")
 
 
+def test_an_sqlite_file_that_cannot_be_used_is_known_at_once(tmp_path: Path) -> None:
+    assert why_unusable("http://host:5000") is None
+    assert why_unusable(f"sqlite:///{tmp_path}/new/mlflow.db") is None
+    assert "unable to open" in (why_unusable(f"sqlite:///{tmp_path}") or "")
+    (tmp_path / "text").write_text("no database, though long enough to look at " * 9)
+    assert "not a database" in (why_unusable(f"sqlite:///{tmp_path}/text") or "")
+    assert "no directory that can be written" in (why_unusable(f"sqlite:///{tmp_path}/text/mlflow.db") or "")
+
+
+def test_a_database_that_another_process_holds_is_usable(tmp_path: Path) -> None:
+    path = tmp_path / "mlflow.db"
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE t (x)")
+        other.execute("BEGIN EXCLUSIVE")
+        assert why_unusable(f"sqlite:///{path}") is None
+
+
+def test_no_page_is_made_up_for_a_run_that_is_not_there(tmp_path: Path) -> None:
+    assert run_page(TrackingSettings("http://host:5000"), "run-a") is None
+    assert run_page(TrackingSettings(f"sqlite:///{tmp_path}/none.db"), "run-a") is None
+    (tmp_path / "empty.db").touch()
+    assert run_page(TrackingSettings(f"sqlite:///{tmp_path}/empty.db"), "run-a") is None
+
+
 def test_ui_command_serves_the_store_and_its_files_on_loopback(tmp_path: Path) -> None:
     settings = default_settings(tmp_path / "my runs" / "runs")
     command = ui_command(settings, port=5001)
@@ -37,6 +65,15 @@ def test_ui_command_serves_the_store_and_its_files_on_loopback(tmp_path: Path) -
     words = shlex.split(command.line())
     assert words[words.index("--backend-store-uri") + 1] == settings.uri
     assert words[words.index("--artifacts-destination") + 1] == settings.artifact_root
+
+
+def test_the_command_in_the_docs_is_the_one_that_is_run() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tracking.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```\n(MLFLOW_SERVER.*?)```", page, re.DOTALL)
+    command = ui_command(default_settings(Path("/abs/path/runs")))
+    assert command is not None
+    words = shlex.split(command.line())
+    assert shlex.split(shown.replace("\\\n", " ")) == ["python" if w == sys.executable else w for w in words]
 
 
 def test_a_server_needs_no_ui_command() -> None:

@@ -21,6 +21,7 @@ from cogeval.report import RunSummary
 from cogeval.tracking import MlflowTracker, RunDescription, Tracked, TrackingSettings, default_settings, track
 from cogeval.tracking import tracker as tracker_module
 from cogeval.tracking.flat import AGENT_METRICS
+from cogeval.tracking.places import run_page
 
 # MLflow's own use of SQLAlchemy, nothing that this project could mend.
 pytestmark = pytest.mark.filterwarnings("ignore:The ``noload`` loader strategy is deprecated")
@@ -89,6 +90,13 @@ def test_the_run_carries_configuration_counts_and_digest(logged: Logged) -> None
     assert json.loads(dataset.dataset.profile)["digest"] == logged.summary.digest
 
 
+def test_the_runs_own_page_is_found_in_the_store(logged: Logged) -> None:
+    ids = f"/#/experiments/{logged.tracked.experiment_id}/runs/{logged.tracked.run_id}"
+    assert run_page(logged.settings, "run-a") == f"{ids}?workflowType=machine_learning"
+    assert run_page(logged.settings, "run-x") is None
+    assert run_page(default_settings(logged.root / "runs", "another"), "run-a") is None
+
+
 def test_each_agent_has_the_stable_metrics_and_who_it_is(logged: Logged) -> None:
     assert list(logged.tracked.agent_run_ids) == LADDER
     for name, run_id in logged.tracked.agent_run_ids.items():
@@ -146,7 +154,7 @@ def test_logging_again_updates_and_doubles_nothing(logged: Logged) -> None:
                 [file.path for file in logged.client.list_artifacts(run_id)],
                 [file.path for file in logged.client.list_artifacts(run_id, "images")],
                 len(run.inputs.dataset_inputs),
-                run.info.status,
+                (run.info.status, run.info.end_time),
             )  # fmt: skip
         return state
 
@@ -154,6 +162,16 @@ def test_logging_again_updates_and_doubles_nothing(logged: Logged) -> None:
     again = track(logged.settings, logged.run, logged.summary, ended_ms=1_790_000_060_000, timeout_s=120)
     assert again == logged.tracked
     assert everything() == before
+
+
+def test_a_reason_is_cut_between_words_and_holds_no_password(logged: Logged) -> None:
+    from cogeval.tracking.process import _reason  # imports mlflow, which the fixture has paid for
+
+    reason = _reason(ValueError(f"cannot reach http://me:{SECRET}@host:\n" + "because " * 99))
+    assert reason.startswith("cannot reach http://***@host: because ")
+    assert reason.endswith("because ...")
+    assert len(reason) <= 300
+    assert _reason(TimeoutError()) == "TimeoutError"
 
 
 def test_a_resumed_run_goes_on_where_it_was(logged: Logged, make_summary, make_description) -> None:
@@ -192,6 +210,27 @@ def test_a_server_that_is_down_costs_one_line_that_names_the_way_out(
     assert "`cogeval track run-d` logs it again" in message
     assert "\n" not in message
     assert SECRET not in message
+
+
+def test_a_store_that_cannot_be_opened_fails_before_anything_is_started(
+    tmp_path: Path, make_summary, make_description, monkeypatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("started a process")
+
+    monkeypatch.setattr(tracker_module, "_launch", never)
+    settings = TrackingSettings(f"sqlite:///{tmp_path}")
+    with pytest.raises(RunError, match=r"cannot open .*`cogeval track run-i run.root=x` logs it again"):
+        track(
+            settings, make_description("run-i"), make_summary("run-i"), again="cogeval track run-i run.root=x"
+        )
+    complaints: list[str] = []
+    tracker = MlflowTracker(settings, complaints.append)
+    tracker.start(make_description("run-h"))
+    assert not tracker.wants_update()
+    tracker.finish(make_summary("run-h"))
+    assert tracker.close() is None
+    assert len(complaints) == 1
 
 
 @pytest.fixture
