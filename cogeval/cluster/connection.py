@@ -56,6 +56,11 @@ def connected(options: ClusterOptions) -> Iterator[int]:
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise _no_cluster(options.address, error) from error
     try:
+        if _HOME in ray._private.worker._global_node.get_session_dir_path():
+            raise InputError(
+                f"cluster.address: what answers at {options.address!r} is the private Ray of another run "
+                "and ends with it; name a cluster of yours as HOST:PORT"
+            )
         yield _fitting(options)
     finally:
         ray.shutdown()
@@ -94,8 +99,9 @@ def check_address(address: str | None) -> None:
 
 def _no_cluster(address: str, error: Exception) -> InputError:
     return InputError(
-        f"cluster.address: no Ray cluster answers at {address!r} ({error}); start one with "
-        "`ray start --head` or leave cluster.address out to play on this machine"
+        f"cluster.address: no Ray cluster answers at {address!r} ({str(error).strip().splitlines()[0]}); "
+        "start one with `ray start --head`, or leave cluster.address out to play on this machine. A cluster "
+        "that asks for tokens, as new Rays do, needs the same RAY_AUTH_MODE and token here"
     )
 
 
@@ -139,8 +145,11 @@ def _own_ray(options: ClusterOptions) -> Iterator[None]:
             object_store_memory=_OBJECT_STORE_BYTES,
             _temp_dir=home,
         )
-    except Exception as error:
+    except BaseException as error:
+        ray.shutdown()
         shutil.rmtree(home, ignore_errors=True)
+        if not isinstance(error, Exception):  # Ctrl-C, or SIGTERM as Ray hands it on
+            raise KeyboardInterrupt from error
         raise RunError(f"Ray did not start on this machine: {error}") from error
     try:
         yield

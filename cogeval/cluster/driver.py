@@ -45,7 +45,7 @@ from cogeval.store.run import RunDir
 from cogeval.store.shards import SealedShard
 
 _OBSERVE_S = 0.5  # between two looks at the progress
-_DRAIN_S = 60.0  # longest wait for workers to seal their shards after a stop
+_DRAIN_S = 30.0  # longest wait for workers to seal their shards after a stop
 _START_ATTEMPTS = 3  # workers that may die before they answer, one after the other
 
 
@@ -169,6 +169,7 @@ class _Driver:
             done, _ = ray.wait(list(self.by_call), timeout=0.2)
             for call in done:
                 self.answer(self.by_call.pop(call), call)
+            self.lose_the_hung()
             self.observe()
         self.observe(last=True)
         if self.fatal:
@@ -186,11 +187,11 @@ class _Driver:
         """Takes a worker's answer, or its death, and asks again."""
         try:
             answer = ray.get(call)
-        except RayActorError as error:
+        except RayError as error:
+            if not worker.ready and not isinstance(error, RayActorError):
+                raise RunError(f"worker {worker.id} failed: {last_line(error)}") from error
             self.lose(worker, error)
             return
-        except RayError as error:
-            raise RunError(f"worker {worker.id} failed: {last_line(error)}") from error
         if isinstance(answer, Receipt):
             self.take(worker, answer)
         else:
@@ -250,7 +251,17 @@ class _Driver:
             case Done(complete):
                 self.ended, self.complete = True, complete
 
-    def lose(self, worker: Worker, error: RayActorError) -> None:
+    def lose_the_hung(self) -> None:
+        """Gives up workers that have said nothing for longer than any decision may take."""
+        limit_s, now = self.plan.silence_s, time.monotonic()
+        if limit_s is None:
+            return
+        for call, worker in list(self.by_call.items()):
+            if worker.ready and now - worker.asked_at > limit_s:
+                del self.by_call[call]
+                self.lose(worker, TimeoutError(f"no answer for {limit_s:g} s"))
+
+    def lose(self, worker: Worker, error: Exception) -> None:
         """A worker died: keep its finished episodes, send the others again, start another worker."""
         self.num_lost += 1
         ray.kill(worker.actor)  # dead already, or cut off: it must not go on writing
@@ -271,10 +282,10 @@ class _Driver:
         ready = [w for w in self.workers.values() if w.ready]
         pending = {call: w for call, w in self.by_call.items() if w in ready}
         last = {w.actor.drain.remote(): w for w in ready}
+        deadline = time.monotonic() + _DRAIN_S
         for calls in (pending, last):  # what the pending call reports comes before the last receipt
-            done, late = (
-                ray.wait(list(calls), num_returns=len(calls), timeout=_DRAIN_S) if calls else ([], [])
-            )
+            left_s = max(0.0, deadline - time.monotonic())
+            done, late = ray.wait(list(calls), num_returns=len(calls), timeout=left_s) if calls else ([], [])
             for call in done:
                 self.take_last(calls[call], call)
             for call in late:

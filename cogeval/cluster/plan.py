@@ -20,6 +20,8 @@ from cogeval.core.seat import Deadlines
 from cogeval.schedule.designs import Schedule, Slot
 from cogeval.store.shards import SealedShard
 
+_SILENCE_S = 30.0  # of a worker, beyond what decisions may take
+
 
 class ClusterOptions(msgspec.Struct, frozen=True):
     """Where a run plays and how wide."""
@@ -49,6 +51,17 @@ class RunPlan(msgspec.Struct, frozen=True):
     def deterministic(self) -> bool:
         """True when no agent of the pool depends on anything but its requests."""
         return all(agent.seated.deterministic for agent in self.agents)
+
+    @property
+    def silence_s(self) -> float | None:
+        """How long a worker may say nothing before it counts as hung; None: for ever.
+
+        A deterministic agent may think as long as it likes, and blocks its worker meanwhile. Others have
+        deadlines: a worker that is silent for longer is blocked by one that never awaits.
+        """
+        if self.deterministic:
+            return None
+        return self.deadlines.decision_s + self.deadlines.retry_s + _SILENCE_S
 
     def seats(self, lineup: Sequence[int]) -> list[Seated]:
         """Who sits where."""

@@ -41,6 +41,7 @@ class Worker:
         self.actor = start_actor(import_paths, plan, worker_id)
         self.ready = False  # hello has been answered
         self.pending: ray.ObjectRef = self.actor.hello.remote()
+        self.asked_at = time.monotonic()
         self._in_flight = in_flight
         self._outstanding = 0  # episodes sent and not yet back
         self._num_unsealed = 0  # finished since the last seal was asked for
@@ -50,6 +51,7 @@ class Worker:
     def ask(self) -> ray.ObjectRef:
         """Asks for the next receipt, and gives the call to wait for."""
         self.pending = self.actor.report.remote(_REPORT_S)
+        self.asked_at = time.monotonic()
         return self.pending
 
     def give(self, indexes: tuple[int, ...]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import inspect
 import math
 import threading
@@ -244,20 +245,38 @@ class SeatPlay:
         """Waits for one reply; a verdict is given when there is none to judge."""
         task = asyncio.ensure_future(self._call(request, begun))
         try:
-            while not task.done():
-                remaining_s = request.timer.remaining_s()
-                if remaining_s is not None and remaining_s <= 0:
-                    return None, _Verdict(
-                        None, "timeout", f"no reply within {request.budget_s:g} s of thinking"
-                    )
+            while not (is_done := task.done()) or request.budget_s is not None:
+                left_s = self._left_s(request.timer)
+                # A reply that comes too late is none: an agent that never awaits is done when it is seen.
+                if left_s is not None and left_s <= 0:
+                    return None, self._timeout(request)
+                if is_done:
+                    break
                 # A wait that is not thinking only moves the deadline back, so waking at the earliest
                 # possible one and looking again is exact.
-                await asyncio.wait({task}, timeout=None if remaining_s is None else max(remaining_s, _WAKE_S))
+                await asyncio.wait({task}, timeout=None if left_s is None else max(left_s, _WAKE_S))
             if task.cancelled():
                 return None, _failure(asyncio.CancelledError("the agent cancelled itself"))
             return task.result()
         finally:
             task.cancel()  # no-op when done; an agent that ignores it is left behind, not waited for
+
+    def _left_s(self, timer: ThinkTimer) -> float | None:
+        """Seconds until the decision is given up; None: never.
+
+        Waits are not charged to the seat, but one that never ends must not hold the episode for ever.
+        """
+        remaining_s = timer.remaining_s()
+        if remaining_s is None:
+            return None
+        return min(remaining_s, self._deadlines.episode_timeout_s - timer.think_s - timer.queue_s)
+
+    def _timeout(self, request: Request) -> _Verdict:
+        assert request.budget_s is not None
+        if request.timer.think_s >= request.budget_s:
+            return _Verdict(None, "timeout", f"no reply within {request.budget_s:g} s of thinking")
+        limit_s = self._deadlines.episode_timeout_s
+        return _Verdict(None, "timeout", f"no reply within {limit_s:g} s, waits included")
 
     async def _call(self, request: Request, begun: Awaitable[Any] | None) -> tuple[object, _Verdict | None]:
         assert self._agent is not None
@@ -333,7 +352,8 @@ async def _in_thread(decide: Callable[[Request], object], request: Request) -> t
     """Calls a plain function in a thread of its own.
 
     A pool would do for good agents, but one hanging agent after another would fill it, and then others
-    wait in their pending decisions. A thread cannot be ended; a daemon does not keep the process.
+    wait in their pending decisions. A thread that is given up is asked to end, which one that computes
+    does and one that sleeps does later; a daemon does not keep the process.
     """
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[tuple[object, _Verdict | None]] = loop.create_future()
@@ -351,5 +371,12 @@ async def _in_thread(decide: Callable[[Request], object], request: Request) -> t
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(deliver, outcome)
 
-    threading.Thread(target=call, name="cogeval-seat", daemon=True).start()
-    return await answer
+    thread = threading.Thread(target=call, name="cogeval-seat", daemon=True)
+    thread.start()
+    try:
+        return await answer
+    except asyncio.CancelledError:
+        if thread.ident is not None:
+            ending = ctypes.py_object(SystemExit)
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ending)
+        raise

@@ -12,6 +12,7 @@ from cluster_runs import column, digest, new_run
 from cogeval.cluster.connection import check_address
 from cogeval.cluster.driver import drive
 from cogeval.cluster.plan import ClusterOptions
+from cogeval.core.seat import agent_stream
 from cogeval.errors import InputError, RunError
 from cogeval.store.checks import check_run
 from cogeval.store.read import read_tables
@@ -94,6 +95,17 @@ def test_a_killed_worker_costs_no_episode(tmp_path):
     assert digest(run) == digest(quiet)
 
 
+def deadly(plan):
+    """The episodes in which one agent in 25 does its worst."""
+    found = {
+        slot.index
+        for slot in plan.schedule
+        if any(agent_stream(slot.seed, seat).below(25) == 0 for seat in range(4))
+    }
+    assert 0 < len(found) < 6
+    return found
+
+
 def test_an_episode_that_kills_workers_is_void_and_the_others_are_not(tmp_path):
     agents = {
         "killer": {"_target_": "misbehaving_agents.KillsItsProcess", "one_in": 25, "deterministic": True},
@@ -101,19 +113,23 @@ def test_an_episode_that_kills_workers_is_void_and_the_others_are_not(tmp_path):
     run, plan = new_run(tmp_path, agents, schedule={"blocks": 20})
     outcome = drive(plan, run, ClusterOptions(workers=2, max_attempts=2))
     assert outcome.complete
-    from cogeval.core.seat import agent_stream
-
-    deadly = {
-        slot.index
-        for slot in plan.schedule
-        if any(agent_stream(slot.seed, seat).below(25) == 0 for seat in range(4))
-    }
-    assert 0 < len(deadly) < 6
-    assert set(range(20)) - set(column(read_tables(run).episodes, "index")) == deadly
-    assert outcome.progress.void == len(deadly)
+    assert set(range(20)) - set(column(read_tables(run).episodes, "index")) == deadly(plan)
+    assert outcome.progress.void == len(deadly(plan))
     again = drive(plan, run, TWO)  # what is void stays void
     assert again.complete
     assert again.num_played == 0
+
+
+def test_a_worker_that_an_agent_blocks_is_given_up_and_the_others_are_played(tmp_path, monkeypatch):
+    monkeypatch.setattr("cogeval.cluster.plan._SILENCE_S", 2.0)
+    agents = {"blocker": {"_target_": "misbehaving_agents.Blocks", "one_in": 25}}
+    run, plan = new_run(
+        tmp_path, agents, schedule={"blocks": 20}, deadlines={"decision_s": 0.5, "retry_s": 0.5}
+    )
+    outcome = drive(plan, run, ClusterOptions(workers=2, max_attempts=1))
+    assert outcome.complete
+    assert outcome.progress.void == len(deadly(plan))
+    assert set(column(read_tables(run).episodes, "index")) == set(range(20)) - deadly(plan)
 
 
 def test_a_signal_stops_cleanly_and_the_rest_is_played_later(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -150,6 +151,36 @@ def test_a_seat_past_its_deadline_is_timed_out_and_not_asked_again() -> None:
     assert of_seat(episode)[0].detail == "no reply within 0.05 s of thinking"
     assert of_seat(episode)[0].think_s >= 0.05
     assert episode.has_clock_events
+
+
+def test_a_reply_that_comes_too_late_is_none_although_nothing_was_awaited() -> None:
+    async def blocks(request: Request) -> Reply:
+        time.sleep(0.08)  # the loop cannot look at the time meanwhile
+        return Reply(Bid(1))
+
+    assert faults(run(sits(blocks), bids(3))) == ["timeout", None]
+
+
+def test_a_wait_that_never_ends_is_given_up_when_the_episodes_time_is_over() -> None:
+    async def queues(request: Request) -> Any:
+        with request.timer.queued():
+            await asyncio.Event().wait()
+
+    episode = run(sits(queues), bids(3), deadlines=Deadlines(decision_s=60, episode_timeout_s=0.1))
+    assert faults(episode) == ["timeout", None]
+    assert of_seat(episode)[0].detail == "no reply within 0.1 s, waits included"
+
+
+def test_a_thread_that_computes_for_ever_is_ended() -> None:
+    def computes(request: Request) -> Any:
+        while True:
+            pass
+
+    assert faults(run(sits(computes, deterministic=False), bids(3))) == ["timeout", None]
+    for thread in threading.enumerate():
+        if thread.name == "cogeval-seat":
+            thread.join(5)
+    assert "cogeval-seat" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_a_plain_agent_that_may_vary_is_timed_out_too() -> None:

@@ -83,6 +83,7 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
 
 def observe(parameters: Parameters, state: State, seat: int) -> Observation:
     """What the seat sees of an open state (R9.1)."""
+    known = state.known[seat]
     return Observation(
         seat,
         parameters.rounds,
@@ -105,7 +106,7 @@ def observe(parameters: Parameters, state: State, seat: int) -> Observation:
         state.hands[seat],
         state.notes[seat],
         state.private_facts[seat],
-        state.known[seat],
+        Knowledge(known.key, known.survivors),  # a copy: the state's is shared between seats and episodes
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 from cogeval.core.agent import Reply
@@ -68,8 +69,6 @@ class LeaksItsThread:
         self.seconds = seconds
 
     def decide(self, request):
-        import time
-
         time.sleep(self.seconds)
         return Reply(request.decision.default)
 
@@ -84,4 +83,16 @@ class FillsTheDisk:
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
 
     def decide(self, request):
+        return Reply(request.decision.default)
+
+
+class Blocks:
+    """Says that it awaits and never does, on a few seeds: its worker can do nothing else."""
+
+    def __init__(self, rng, one_in):
+        self.blocks = rng.below(one_in) == 0
+
+    async def decide(self, request):
+        if self.blocks:
+            time.sleep(1000)
         return Reply(request.decision.default)

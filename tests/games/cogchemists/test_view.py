@@ -183,3 +183,13 @@ def test_the_prompt_lists_every_legal_action(walk: Walk) -> None:
         moves = [move for move in seen.moves if move.action != "publish" or move.signature == 0]
         assert len(listed) == len(moves)
         assert [line.split(" ")[0] for line in listed] == [move.action for move in moves]
+
+
+def test_what_an_agent_does_to_its_observation_stays_its_own(game: Cogchemists, market: State) -> None:
+    """Knowledge is shared between seats and episodes: an agent gets a copy."""
+    before = market.known[0].grid
+    seen = game.observe(market, 0)
+    seen.known.survivors = 1
+    seen.known._candidates[0] = 0
+    assert market.known[0].grid == before
+    assert game.observe(market, 0).grid == before
