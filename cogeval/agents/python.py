@@ -9,9 +9,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 import msgspec
 
@@ -61,23 +62,49 @@ def locate(target: str) -> Callable[..., Agent]:
     """Imports the class that a dotted path names.
 
     Raises:
-        InputError: when it cannot be imported; the message names what was tried.
+        InputError: when it cannot be imported; the message names what was tried, or what its module
+            raised and where.
     """
     module_name, _, attribute = target.rpartition(".")
-    if not module_name:
+    if not module_name or not all(part.isidentifier() for part in target.split(".")):
         raise InputError(f"_target_: expected package.module.Class, got {target!r}")
+    module = _imported(module_name, target)
+    if not hasattr(module, attribute):
+        raise InputError(
+            f"_target_ {target!r} cannot be imported: {module.__file__ or module_name} has no {attribute!r}"
+        )
+    found = getattr(module, attribute)
+    if not callable(found):
+        raise InputError(f"_target_ {target!r}: expected a class, got {type(found).__name__}")
+    made: Callable[..., Agent] = found
+    return made
+
+
+def _imported(module_name: str, target: str) -> ModuleType:
+    """Imports a module of the user's, which may do anything meanwhile, end the process too."""
     try:
-        found = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as error:
+        return importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        absent = error.name if isinstance(error, ModuleNotFoundError) else None
+        if absent is None or not f"{module_name}.".startswith(f"{absent}."):
+            raise InputError(
+                f"_target_ {target!r} cannot be imported: module {module_name} raised "
+                f"{type(error).__name__}: {getattr(error, 'msg', error)} ({_place_of(error)})"
+            ) from error
         tried = ", ".join(p or "." for p in sys.path if "site-packages" not in p and not p.endswith(".zip"))
         raise InputError(
             f"_target_ {target!r} cannot be imported ({error}); looked in {tried} and among the "
             "installed packages. Run from the directory that holds it or name that directory in agent_paths"
         ) from error
-    if not callable(found):
-        raise InputError(f"_target_ {target!r}: expected a class, got {type(found).__name__}")
-    made: Callable[..., Agent] = found
-    return made
+
+
+def _place_of(error: BaseException) -> str:
+    """File and line of the user's code that an import stopped at."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith("<frozen")]
+    last = next((f for f in reversed(frames) if "site-packages" not in f.filename), frames[-1])
+    return f"{last.filename}, line {last.lineno}"
 
 
 def python_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> AgentEntry:
@@ -96,7 +123,10 @@ def python_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> Agen
     ):
         if type(value) is not kind:
             raise InputError(f"pool.agents.{name}.{key}: expected {kind.__name__}, got {value!r}")
-    made = locate(target)
+    try:
+        made = locate(target)
+    except InputError as error:
+        raise InputError(f"pool.agents.{name}: {error}") from error
     clash = [key for key in _OFFERED if key in parameters]
     if clash:
         raise InputError(

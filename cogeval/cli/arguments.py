@@ -90,6 +90,13 @@ def _flag_value(flag: Flag, name: str, value: str | None, rest: list[str]) -> st
     return value
 
 
+def _is_taken(key: str, taken: str) -> bool:
+    """True for the key itself, and for keys below one that ends in a dot; "" takes every key."""
+    if not taken or key == taken.removesuffix("."):
+        return True
+    return taken.endswith(".") and key.startswith(taken)
+
+
 def _check_overrides(verb: Verb, overrides: Sequence[str]) -> None:
     """Refuses a key that this verb does not take, by name."""
     for override in overrides:
@@ -103,7 +110,7 @@ def _check_overrides(verb: Verb, overrides: Sequence[str]) -> None:
             raise InputError(f"cogeval {verb.name} takes no KEY=VALUE, got {override!r}")
         key = override.partition("=")[0].lstrip("+~")
         # A group, too: tracking=off changes tracking. keys only.
-        if not any(key.startswith(prefix) or key + "." == prefix for prefix in verb.overrides):
+        if not any(_is_taken(key, taken) for taken in verb.overrides):
             listed = ", ".join(p if not p.endswith(".") else p + "*" for p in verb.overrides)
             hint = (
                 "; what is played belongs to the run: change it with a new `cogeval run`"

@@ -111,7 +111,7 @@ class Composer:
     def options(self, group: str) -> list[str]:
         """The names that ``group=NAME`` can take; for the group "" the primary configurations."""
         found = self.hydra.config_loader.get_group_options(group, ObjectType.CONFIG)
-        return [str(name) for name in found]
+        return [str(name) for name in found if not str(name).startswith("_dummy_")]  # Hydra's own
 
     def groups(self) -> list[str]:
         """The names of the groups, Hydra's own left out."""

@@ -7,7 +7,7 @@ pyarrow: tables of the store are only asked for their columns.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,18 +45,21 @@ class DecisionDetails:
     think_s: NDArray[np.float64]
 
 
-def look_into_decisions(run: RunDir, numbers: Mapping[str, int], num_agents: int) -> DecisionDetails:
+def look_into_decisions(
+    run: RunDir, numbers: Mapping[str, int], num_agents: int, left_out: Collection[str] = ()
+) -> DecisionDetails:
     """Reads decisions shard by shard; the files' checksums are the caller's to have compared.
 
     Args:
         run: the run.
         numbers: agent's name -> its number, 0 .. num_agents - 1.
         num_agents: how many there are.
+        left_out: shard ids of the damaged ones.
     """
     faults = np.zeros((len(FAULTS), num_agents), np.int64)
     details: _Details = {}
     agents, times = [np.empty(0, np.int64)], [np.empty(0)]
-    shards = [record.shard_id for record in run.records()]
+    shards = [record.shard_id for record in run.records() if record.shard_id not in left_out]
     timed = set(shards[:: max(1, -(-len(shards) // _TIMED_SHARDS))])
     for shard in shards:
         seats = _columns(run, shard, "seats", ("index", "seat", "agent", "num_faults"))

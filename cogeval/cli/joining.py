@@ -67,7 +67,8 @@ def join(runs: Sequence[RunDir], *, decisions: bool = True) -> Joined:
     parts = [_part(episodes, numbers[i], with_ids=len(read) > 1) for i, episodes in enumerate(read)]
     looked = None
     if decisions and len(runs) == 1:
-        looked = look_into_decisions(runs[0], numbers[0], len(agents))
+        damaged = {shard.shard_id for shard in read[0].damaged}
+        looked = look_into_decisions(runs[0], numbers[0], len(agents), damaged)
     num_all = sum(part.num_episodes for part in parts)
     if len(parts) > 1:
         parts = _each_once(parts)

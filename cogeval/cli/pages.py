@@ -23,7 +23,7 @@ from cogeval.cli.settings import called, config_of, find_runs
 from cogeval.cli.tracking import settings_of
 from cogeval.errors import InputError, RunError
 from cogeval.tracking import UiCommand, ui_command
-from cogeval.tracking.places import run_page, sqlite_path
+from cogeval.tracking.places import run_page, sqlite_path, without_password
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE_S = 5.0  # that the server has to end by itself
@@ -35,7 +35,7 @@ def ui(arguments: Arguments) -> int:
     settings = settings_of(run, config_of(run, arguments.overrides))
     command = ui_command(settings, port=_port(arguments))
     if command is None:
-        show(f"the pages are at {settings.uri}")
+        show(f"the pages are at {without_password(settings.uri)}")
         return 0
     if arguments.switch("--print"):
         show(command.line())

@@ -62,10 +62,11 @@ def read_run(run: RunDir) -> RunEpisodes:
     tables = read_tables(run, ("episodes", "seats"), _COLUMNS)
     episodes = tables.episodes
     digests = episodes["digest"].to_pylist()
+    indexes = np.unique(to_numpy(episodes["index"]))
     return RunEpisodes(
         run=run,
         digest=run_digest(digests) if digests else None,
-        num_recorded=len(digests),
+        num_recorded=len(indexes),
         num_clock_events=int(to_numpy(episodes["clock_events"]).sum()),
         num_faults=int(to_numpy(tables.seats["num_faults"]).sum()),
         damaged=tables.damaged,
@@ -82,6 +83,11 @@ def num_void(episodes: RunEpisodes) -> int:
     """Episodes that were given up and have no result."""
     void = void_reasons(episodes.run)
     return len(void.keys() - set(to_numpy(episodes.tables.episodes["index"]).tolist())) if void else 0
+
+
+def num_missing(episodes: RunEpisodes) -> int:
+    """Scheduled episodes that are neither recorded nor void."""
+    return max(0, scheduled(episodes.run) - episodes.num_recorded - num_void(episodes))
 
 
 def void_reasons(run: RunDir) -> dict[int, str]:

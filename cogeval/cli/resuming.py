@@ -12,7 +12,7 @@ from typing import Any
 from cogeval.cli.arguments import Arguments
 from cogeval.cli.environment import check_packages
 from cogeval.cli.output import counted, print_json, show
-from cogeval.cli.recorded import num_void, read_run, scheduled, warn_of_damage
+from cogeval.cli.recorded import num_missing, read_run, scheduled, warn_of_damage
 from cogeval.cli.session import conclude, manifest_of, play
 from cogeval.cli.settings import config_of
 from cogeval.cli.status import one_run
@@ -32,7 +32,7 @@ def resume(arguments: Arguments) -> int:
     make_importable(run.manifest["import_paths"])
     experiment = build_experiment(config)
     check_unchanged(run, experiment)
-    if _is_complete(run):
+    if is_complete(run):
         if arguments.switch("--json"):
             print_json({**summary_json(sum_up(run, config.rating), [run]), "complete": True, "played": 0})
         else:
@@ -40,6 +40,7 @@ def resume(arguments: Arguments) -> int:
             show(f"{run.run_id} is complete: all {recorded} recorded or void, nothing to play")
         return 0
     run.acquire_lock().release()  # refuses a run that another driver holds before anything is shown
+    run.shards_path.mkdir(exist_ok=True)  # where somebody removed it, workers could write nothing
     as_json = arguments.switch("--json")
     played = play(run, experiment, quiet=arguments.switch("--quiet"), ladder=not as_json)
     return conclude(played, as_json=as_json)
@@ -77,9 +78,8 @@ def _differences(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
         yield "the schedule changed since the run began, though its configuration did not"
 
 
-def _is_complete(run: RunDir) -> bool:
-    """True when nothing is missing; names damaged shards, whose episodes are."""
+def is_complete(run: RunDir) -> bool:
+    """True when nothing is missing and nothing damaged; names damaged shards, which playing sets aside."""
     episodes = read_run(run)
     warn_of_damage([episodes])
-    missing = scheduled(run) - episodes.num_recorded - num_void(episodes)
-    return not (missing or hot_shards(run.path))
+    return not (num_missing(episodes) or episodes.damaged or hot_shards(run.path))

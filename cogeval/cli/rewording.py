@@ -12,11 +12,13 @@ from typing import Any, Protocol
 from hydra.errors import MissingConfigException, OverrideParseException
 
 from cogeval.errors import InputError, unknown_name
+from cogeval.tracking.places import without_password
 
 _NO_KEY = re.compile(r"Could not override '(?P<key>[^']+)'")
 _NO_DELETE = re.compile(r"Could not delete from config\. '(?P<key>[^']+)'")
 _SEVERAL = re.compile(r"Ambiguous value for argument '(?P<override>.+)'")
 _TWICE = re.compile(r"Multiple values for (?P<group>\S+)\.|Could not append to config")
+_NO_TEXT_KEY = re.compile(r"Incompatible key type '\w+'\s+full_key: (?P<place>\S*)")
 _MISSING_FILE = re.compile(r"Cannot find primary config '(?P<name>[^']+)'")
 
 
@@ -48,6 +50,9 @@ def reword(error: Exception, overrides: Sequence[str], source: Source) -> InputE
         return _missing_option(error, source)
     if isinstance(error, OverrideParseException):
         return _unreadable(error)
+    if (mark := getattr(error, "problem_mark", None)) is not None:  # of the YAML reader
+        problem = getattr(error, "problem", None) or "it breaks YAML's grammar"
+        return InputError(f"{mark.name}, line {mark.line + 1}: cannot be read as YAML: {problem}")
     if found := _SEVERAL.match(text):
         written = found["override"]
         key, _, value = written.partition("=")
@@ -60,8 +65,12 @@ def reword(error: Exception, overrides: Sequence[str], source: Source) -> InputE
         return _unknown_key(found["key"], culprit, overrides, source)
     if _TWICE.match(text) and culprit and culprit.startswith("+"):
         return InputError(f"{culprit}: it is there already; write {culprit.lstrip('+')} to change it")
-    first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     place = f"{culprit}: " if culprit else ""
+    if found := _NO_TEXT_KEY.match(str(error.__cause__)):
+        return InputError(f"{place}{found['place']}: expected text as each key, got none or another type")
+    if isinstance(error, UnicodeDecodeError):
+        return InputError(f"{place}expected a file in UTF-8, got other bytes")
+    first = text.strip().splitlines()[0] if text.strip() else type(error).__name__
     if "Config group override must be" in text:
         if culprit and culprit.startswith("="):
             return InputError(f"expected KEY=VALUE, got {culprit!r}; for example seed=0")
@@ -73,7 +82,10 @@ def _missing_option(error: MissingConfigException, source: Source) -> InputError
     """A group's option, or a primary configuration, that no file gives."""
     if found := _MISSING_FILE.search(str(error)):
         return unknown_name("configuration in --config-name:", found["name"], source.options(""))
-    group, _, name = (error.missing_cfg_file or "").rpartition("/")
+    written = error.missing_cfg_file or ""
+    within = [group for group in source.groups() if written.startswith(f"{group}/")]
+    group = max(within, key=len, default="")
+    name = written.removeprefix(f"{group}/") if group else written
     return unknown_name(group or "configuration", name, source.options(group))
 
 
@@ -82,8 +94,9 @@ def _unreadable(error: OverrideParseException) -> InputError:
     if "=" not in error.override:
         return InputError(f"expected KEY=VALUE, got {error.override!r}; for example seed=0")
     key = error.override.partition("=")[0].lstrip("+~").strip()
+    written = without_password(error.override)
     return InputError(
-        f"expected KEY=VALUE, got {error.override!r}, whose value cannot be read; a number or word is "
+        f"expected KEY=VALUE, got {written!r}, whose value cannot be read; a number or word is "
         f"written {key}=3, a list '{key}=[1,2]', a text with other signs \"{key}='a, b'\""
     )
 

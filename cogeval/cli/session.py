@@ -6,6 +6,7 @@ Wires the siblings that never import each other: driver, progress, tracking, rat
 
 from __future__ import annotations
 
+import contextlib
 import os
 import textwrap
 import time
@@ -23,12 +24,12 @@ from cogeval.cli.recorded import void_reasons
 from cogeval.cli.settings import called
 from cogeval.cli.summing import sum_up, summary_json
 from cogeval.cli.tracking import LiveTracking, ended_ms
-from cogeval.config import Experiment, build_plan, cluster_options, config_to_yaml, make_importable
+from cogeval.config import Config, Experiment, build_plan, cluster_options, config_to_yaml, make_importable
 from cogeval.errors import InputError, RunError
 from cogeval.report import RunSummary
 from cogeval.report.tables import ladder_table
 from cogeval.store.run import RunDir, new_run_id
-from cogeval.tracking.places import without_password
+from cogeval.tracking.places import unknown_scheme, without_password
 
 if TYPE_CHECKING:  # it would import ray
     from cogeval.cluster.driver import Outcome
@@ -64,20 +65,37 @@ def new_run(experiment: Experiment) -> RunDir:
     """Makes the directory of a new run.
 
     Raises:
-        InputError: the run exists, its root cannot be written, an agent path is no directory, or the
-            configuration holds a password.
+        InputError: the run exists, its root cannot be written, or see `check_places`.
     """
     config = experiment.config
+    check_places(config)
+    run_id = config.run.id or new_run_id(experiment.digest)
+    return RunDir.create(config.run.root, run_id, manifest_of(experiment), config_to_yaml(config))
+
+
+def check_places(config: Config) -> None:
+    """Refuses places that no run could use or keep, before one is made.
+
+    Raises:
+        InputError: an agent path is no directory; the tracking store's URI holds a secret or is none of
+            MLflow's.
+    """
     for path in config.agent_paths:
         if not Path(path).is_dir():
             raise InputError(f"agent_paths: expected directories, got {path!r}")
-    if config.tracking.uri is not None and without_password(config.tracking.uri) != config.tracking.uri:
+    uri = config.tracking.uri
+    if uri is None:
+        return
+    if without_password(uri) != uri:
         raise InputError(
-            "tracking.uri holds a password, which the run would keep; take it out and set "
-            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD instead"
+            "tracking.uri holds a password, token or key, which the run would keep; take it out and set "
+            "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, instead"
         )
-    run_id = config.run.id or new_run_id(experiment.digest)
-    return RunDir.create(config.run.root, run_id, manifest_of(experiment), config_to_yaml(config))
+    if config.tracking.enabled and (scheme := unknown_scheme(uri)) is not None:
+        raise InputError(
+            f"tracking.uri: expected an address of MLflow's (http, https), a database (sqlite, postgresql, "
+            f"mysql, mssql) or a directory, got the scheme {scheme!r}"
+        )
 
 
 def manifest_of(experiment: Experiment) -> dict[str, Any]:
@@ -132,21 +150,20 @@ def play(
         track_s = time.monotonic() - rated_at
         return Played(run, experiment, outcome, summary, is_tracked, rated_at - driven_at, track_s)
     except RunError as error:
-        if not (is_new and isinstance(error, InputError) and _discarded(run)):
+        if not isinstance(error, InputError):  # those say their own way out
             error.add_note(f"to go on: cogeval resume {called(run)}")
+        elif is_new:
+            _discard(run)
         raise
     finally:
         if tracking is not None:
             tracking.abandon()
 
 
-def _discarded(run: RunDir) -> bool:
-    """Removes a run in which nothing was played; False when something was."""
-    try:
+def _discard(run: RunDir) -> None:
+    """Removes a run in which nothing was played."""
+    with contextlib.suppress(RunError):
         run.discard()
-    except RunError:
-        return False
-    return True
 
 
 def _driven(run: RunDir, experiment: Experiment, tracking: LiveTracking | None, *, quiet: bool) -> Outcome:

@@ -6,11 +6,7 @@ checks the result.
 
 from __future__ import annotations
 
-import functools
-import re
-import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,20 +18,13 @@ from cogeval.cli.composing import Composer
 from cogeval.cli.rewording import reword
 from cogeval.config import Config, conf_dir, config_from_plain, config_from_yaml, read_config
 from cogeval.errors import InputError
+from cogeval.store.roots import DEFAULT_ROOT, call
 from cogeval.store.run import RunDir
-
-_PLAIN_PATH = re.compile(r"[\w./+@%-]+")  # what Hydra reads without quotes
 
 
 def composer_of(arguments: Arguments) -> Composer:
     """Hydra with the user's --config-dir and --config-name."""
     return Composer(conf_dir(), arguments.value("--config-dir"), arguments.value("--config-name"))
-
-
-@functools.cache
-def default_root() -> str:
-    """Where runs lie when nobody says otherwise."""
-    return str(Composer(conf_dir()).compose([])["run"]["root"])
 
 
 def find_runs(arguments: Arguments, names: Sequence[str]) -> list[RunDir]:
@@ -57,8 +46,8 @@ def find_runs(arguments: Arguments, names: Sequence[str]) -> list[RunDir]:
 
 def run_root(arguments: Arguments) -> str:
     """The directory of runs that a command looks in."""
-    plain: dict[str, Any] = {"run": {"root": default_root()}}
-    _apply([o for o in arguments.overrides if o.startswith("run.root")], plain)
+    plain: dict[str, Any] = {"run": {"root": DEFAULT_ROOT}}
+    _apply([o for o in arguments.overrides if _is_root(o)], plain)
     root = plain["run"]["root"]
     if not isinstance(root, str) or not root:
         raise InputError(f"run.root: expected a directory, got {root!r}")
@@ -76,7 +65,7 @@ def config_of(run: RunDir, overrides: Sequence[str] = ()) -> Config:
         InputError: an unknown key or a wrong value.
     """
     config = config_from_yaml(run.config_yaml)
-    kept = [o for o in overrides if not o.startswith("run.root")]  # it said where the run is
+    kept = [o for o in overrides if not _is_root(o)]  # it said where the run is
     if not kept:
         return config
     plain = msgspec.to_builtins(config)
@@ -86,13 +75,11 @@ def config_of(run: RunDir, overrides: Sequence[str] = ()) -> Config:
 
 def called(run: RunDir) -> str:
     """What to write on the command line for a run, from where the user stands."""
-    root = run.path.parent
-    if root.resolve() == Path(default_root()).resolve():
-        return run.run_id
-    override = f"run.root={root}"
-    if not _PLAIN_PATH.fullmatch(str(root)):  # Hydra's quotes within the shell's
-        override = shlex.quote(f'run.root="{root}"')
-    return f"{run.run_id} {override}"
+    return call(run.path)
+
+
+def _is_root(override: str) -> bool:
+    return override.partition("=")[0].lstrip("+~") == "run.root"
 
 
 def _apply(overrides: Sequence[str], plain: dict[str, Any]) -> None:

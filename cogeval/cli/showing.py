@@ -14,7 +14,7 @@ from cogeval.cli.settings import config_of, find_runs
 from cogeval.cli.status import one_run
 from cogeval.cli.summing import sum_up, sum_up_all, summary_json
 from cogeval.config import RatingConfig
-from cogeval.report.tables import effort_table, fault_table, ladder_table, score_table, seat_table
+from cogeval.report.tables import effort_table, fault_table, ladder_table, score_table, seat_tables
 from cogeval.store.run import RunDir
 
 
@@ -28,7 +28,7 @@ def show(arguments: Arguments) -> int:
     parts = [ladder_table(summary)]
     if summary.ladder is not None:
         parts += [score_table(summary), fault_table(summary), effort_table(summary)]
-        parts.append(seat_table(summary.ladder))
+        parts += seat_tables(summary.ladder)
     write(*parts)
     return 0
 
@@ -42,7 +42,7 @@ def rate(arguments: Arguments) -> int:
         return 0
     parts = [ladder_table(summary)]
     if summary.ladder is not None:
-        parts.append(seat_table(summary.ladder))
+        parts += seat_tables(summary.ladder)
     write(*parts)
     return 0
 

@@ -16,6 +16,7 @@ from cogeval.cli.program import typed
 from cogeval.cli.recorded import (
     RunEpisodes,
     driver_of,
+    num_missing,
     num_open,
     num_void,
     open_note,
@@ -55,13 +56,13 @@ def status(arguments: Arguments) -> int:
 def audit(arguments: Arguments) -> int:
     """Recomputes a run's derived numbers and compares; 1 when anything differs."""
     run = one_run(arguments)
-    findings = check_run(run)
+    findings = check_run(run, called(run))
     num = len(run.records())
     if arguments.switch("--json"):
         listed = [{"shard": f.shard_id, "rule": f.rule, "message": f.message} for f in findings]
         print_json({"run_id": run.run_id, "shards": num, "findings": listed})
     elif findings:
-        show(*(escaped(str(finding)) for finding in findings))
+        show(*(escaped(typed(str(finding))) for finding in findings))
     else:
         show(f"{run.run_id}: every number holds, recomputed in {counted(num, 'shard')}")
     return 1 if findings else 0
@@ -69,10 +70,9 @@ def audit(arguments: Arguments) -> int:
 
 def _facts(episodes: RunEpisodes) -> dict[str, Any]:
     run = episodes.run
-    manifest, num_scheduled, void = run.manifest, scheduled(run), num_void(episodes)
-    missing = num_scheduled - episodes.num_recorded - void
+    manifest, missing = run.manifest, num_missing(episodes)
     holder = driver_of(run)
-    state = "running" if holder else "interrupted" if missing else "complete"
+    state = "running" if holder else "interrupted" if missing or episodes.damaged else "complete"
     keys = ("name", "kind", "version", "fingerprint", "deterministic")
     return {
         "run_id": run.run_id,
@@ -82,9 +82,9 @@ def _facts(episodes: RunEpisodes) -> dict[str, Any]:
         "created": manifest["created"],
         "game": manifest["game"],
         "digest": episodes.digest,
-        "scheduled": num_scheduled,
+        "scheduled": scheduled(run),
         "recorded": episodes.num_recorded,
-        "void": void,
+        "void": num_void(episodes),
         "missing": missing,
         "faults": episodes.num_faults,
         "clock_events": episodes.num_clock_events,

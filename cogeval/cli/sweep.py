@@ -17,7 +17,7 @@ from cogeval.cli.composing import Composer
 from cogeval.cli.output import counted, print_json, show
 from cogeval.cli.plan import show_plan
 from cogeval.cli.program import typed
-from cogeval.cli.session import Played, new_run, outcome_json, play, warn_of_voids
+from cogeval.cli.session import Played, check_places, new_run, outcome_json, play, warn_of_voids
 from cogeval.cli.settings import called
 from cogeval.config import Experiment, build_experiment, read_config
 from cogeval.core.record import canonical_json
@@ -97,11 +97,25 @@ def _jobs(composer: Composer, overrides: Sequence[str]) -> list[Job]:
     for number, job in enumerate(listed, 1):
         try:
             experiment = build_experiment(read_config(composer.compose(job)))
+            check_places(experiment.config)
         except InputError as error:
             error.add_note(f"in job {number} of {len(listed)} ({' '.join(job)}); nothing was started")
             raise
         jobs.append(Job(tuple(job[i] for i in varying), experiment))
+    _check_ids(jobs)
     return jobs
+
+
+def _check_ids(jobs: Sequence[Job]) -> None:
+    """Refuses two jobs that would be the same run."""
+    seen = set()
+    for run in (job.experiment.config.run for job in jobs):
+        if run.id is not None and (run.root, run.id) in seen:
+            raise InputError(
+                f"run.id: expected another one for each job of a sweep, got {run.id!r} for several; leave it "
+                "out, and each gets its own"
+            )
+        seen.add((run.root, run.id))
 
 
 def _conclude(results: Sequence[tuple[Job, Played | RunError]], *, as_json: bool) -> None:

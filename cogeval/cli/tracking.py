@@ -33,6 +33,7 @@ from cogeval.tracking import (
 from cogeval.tracking import (
     track as log_again,
 )
+from cogeval.tracking.places import without_password
 
 if TYPE_CHECKING:  # it would import ray
     from cogeval.cluster.driver import Progress
@@ -169,7 +170,7 @@ def track(arguments: Arguments) -> int:
         print_json(
             {
                 "run_id": run.run_id,
-                "uri": settings.uri,
+                "uri": without_password(settings.uri),
                 "experiment": settings.experiment,
                 "experiment_id": tracked.experiment_id,
                 "mlflow_run_id": tracked.run_id,
@@ -178,5 +179,6 @@ def track(arguments: Arguments) -> int:
         )
     else:
         took = time.monotonic() - began
-        show(f"{run.run_id} is logged in {settings.uri}, experiment {settings.experiment} ({took:.1f} s)")
+        where = without_password(settings.uri)
+        show(f"{run.run_id} is logged in {where}, experiment {settings.experiment} ({took:.1f} s)")
     return 0

@@ -21,6 +21,8 @@ from cogeval.core.episode import ON_FAULT
 from cogeval.errors import InputError, unknown_name
 from cogeval.tracking.flat import is_secret
 
+_MOST_LOCAL_WORKERS = 1024  # processes; a machine that has fewer cores gains nothing by more
+
 
 def conf_dir() -> Path:
     """The configuration files: beside the package in a checkout, else inside the installed package."""
@@ -52,6 +54,7 @@ def config_to_yaml(config: Config) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(msgspec.to_builtins(config)))
 
 
+_UNFIT = re.compile(r"[=\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # in the name of an agent
 _UNKNOWN = re.compile(r"Object contains unknown field `(.+?)`(?: - at `\$\.?(.*)`)?")
 _WRONG = re.compile(r"Expected `(.+?)`, got `(.+?)`(?: - at `\$\.?(.*)`)?")
 _MISSING = re.compile(r"Object missing required field `(.+?)`(?: - at `\$\.?(.*)`)?")
@@ -79,11 +82,20 @@ def _readable(message: str, plain: Any) -> InputError:
         return unknown_name(f"{place} key" if place else "key", key, fields)
     if found := _WRONG.fullmatch(message):
         place, value = _found_at(found[3] or "configuration", plain)
-        return InputError(f"{place}: expected {found[1].replace(' | null', ' or null')}, got {value!r}")
+        if value is None and place in ("pool", "pool.agents"):
+            return _no_agents()
+        wanted = found[1].replace(" | null", " or null").replace("object", "a mapping")
+        return InputError(f"{place}: expected {wanted}, got {value!r}")
     if found := _MISSING.fullmatch(message):
         key = f"{found[2]}.{found[1]}" if found[2] else found[1]
+        if key in ("pool", "pool.agents"):
+            return _no_agents()
         return InputError(f"{key}: expected a value, got none; set it with {key}=VALUE")
     return InputError(message)
+
+
+def _no_agents() -> InputError:
+    return InputError("pool.agents: expected at least one agent, got none; name a pool: pool=baselines")
 
 
 def _found_at(place: str, plain: Any) -> tuple[str, Any]:
@@ -123,8 +135,11 @@ def _check_values(config: Config) -> None:
             "object stores are not supported yet"
         )
     for name, settings in config.pool.agents.items():
-        if not name.strip() or len(name) > 80:
-            raise InputError(f"pool.agents: expected a name of 1 to 80 characters, got {name!r}")
+        if not name.strip() or len(name) > 80 or name[0] == "-" or _UNFIT.search(name):
+            raise InputError(
+                "pool.agents: expected a name of 1 to 80 characters without =, control characters and line "
+                f"ends, and no - first, got {name!r}"
+            )
         _refuse_secrets(f"pool.agents.{name}", settings)
 
 
@@ -144,6 +159,11 @@ def _check_numbers(config: Config) -> None:
     for key, value in positive.items():
         if value is not None and not 0 < value < math.inf:
             raise InputError(f"{key}: expected a finite number above 0, got {value!r}")
+    if c.address is None and c.workers is not None and c.workers > _MOST_LOCAL_WORKERS:
+        raise InputError(
+            f"cluster.workers: expected at most {_MOST_LOCAL_WORKERS} on one machine, got {c.workers}; more "
+            "belong on a cluster: cluster.address=ADDRESS"
+        )
     if not 0 < d.play_fraction <= 1:
         raise InputError(f"deadlines.play_fraction: expected a number in (0, 1], got {d.play_fraction!r}")
     if not 0 <= d.min_batch_spacing_s < math.inf:
@@ -157,9 +177,13 @@ def _check_numbers(config: Config) -> None:
 def _refuse_secrets(place: str, settings: Mapping[str, Any]) -> None:
     """A run keeps its configuration: a key in it would lie on disk and in MLflow for ever."""
     for key, value in settings.items():
+        inner = value if isinstance(value, list) else [value]
+        for item in inner:
+            if isinstance(item, Mapping):
+                _refuse_secrets(f"{place}.{key}", item)
         if isinstance(value, Mapping):
-            _refuse_secrets(f"{place}.{key}", value)
-        elif is_secret(str(key), value):
+            continue
+        if is_secret(str(key), value):
             raise InputError(
                 f"{place}.{key}: a run keeps its configuration, so no secret may be in it; put the value "
                 f"into an environment variable and name that one: {key}_env: MY_{str(key).upper()}"

@@ -14,7 +14,7 @@ from rich.text import Text
 from cogeval.report.figures import agent_figure, ladder_figure, save, score_figure, seat_figure
 from cogeval.report.layout import to_text
 from cogeval.report.summary import RunSummary
-from cogeval.report.tables import effort_table, fault_table, ladder_table, score_table, seat_table
+from cogeval.report.tables import effort_table, fault_table, ladder_table, score_table, seat_tables
 
 __all__ = ["report_text", "write_agent_files", "write_run_files"]
 
@@ -28,7 +28,7 @@ def report_text(summary: RunSummary, width: int = 80) -> str:
     """
     tables = [ladder_table(summary), score_table(summary), fault_table(summary), effort_table(summary)]
     if summary.ladder is not None and summary.seat_effects:
-        tables.append(seat_table(summary.ladder))
+        tables += seat_tables(summary.ladder)
     parts = [part for table in tables for part in (table, Text(), Text())]
     return to_text(Group(*parts), width)
 

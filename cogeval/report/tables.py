@@ -18,7 +18,15 @@ from cogeval.report.cells import NONE, count, extent, number, percent, seconds, 
 from cogeval.report.layout import Column, Grid, IntervalBar, Note, OneLine, grid, literal, with_notes
 from cogeval.report.summary import FALLBACK_WARNING, AgentSummary, RunSummary
 
-__all__ = ["comparison_table", "effort_table", "fault_table", "ladder_table", "score_table", "seat_table"]
+__all__ = [
+    "comparison_table",
+    "effort_table",
+    "fault_table",
+    "ladder_table",
+    "score_table",
+    "seat_table",
+    "seat_tables",
+]
 
 _AGENT = Column("agent", numeric=False, min_width=8)
 _NOTE_DETAIL = 120  # characters of a fault's detail in a note under a table
@@ -157,6 +165,11 @@ def effort_table(summary: RunSummary) -> Group:
         for a in summary.ranked()
     ]
     return with_notes("Effort", grid(columns, rows), ())
+
+
+def seat_tables(ladder: Ladder) -> list[Group]:
+    """The table of seats, where it can say something: an agent alone in its pool is its own opponent."""
+    return [seat_table(ladder)] if ladder.seat_effects or len(ladder.rows) > 1 else []
 
 
 def seat_table(ladder: Ladder) -> Group:

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cogeval.core.ranges import from_ranges
+from cogeval.errors import InputError
 from cogeval.store.columns import missing, to_codes, to_numpy
 from cogeval.store.intact import Shard, iter_shards
 from cogeval.store.log import read_log
+from cogeval.store.roots import call
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
 from cogeval.store.shards import DamagedShard
@@ -45,30 +47,43 @@ class Finding(msgspec.Struct, frozen=True):
         return f"{self.shard_id or 'run'}: {self.rule}: {self.message}"
 
 
-def check_run(run: RunDir) -> list[Finding]:
-    """Checks every committed shard, and the shards against each other.
+def check_run(run: RunDir, called: str | None = None) -> list[Finding]:
+    """Checks every committed shard, the shards against each other, and what the run began with.
 
     Args:
         run: the run.
+        called: how to name the run on the command line; None: as seen from the default root.
 
     Returns:
         Every difference; empty when all is well.
     """
-    findings: list[Finding] = []
+    findings = list(_beginnings(run))
     homes: dict[str, NDArray[np.int64]] = {}
     seeds: dict[int, int] = {}
     for shard in iter_shards(run, _COLUMNS):
         if isinstance(shard, DamagedShard):
-            findings.append(Finding(shard.shard_id, "intact", shard.message(run.run_id)))
+            findings.append(Finding(shard.shard_id, "intact", shard.message(called or call(run.path))))
             continue
         homes[shard.record.shard_id] = from_ranges(shard.record.accepted)
         findings += check_shard(shard)
         findings += _seed_findings(shard, seeds)
     findings += _exactly_once(homes)
+    findings += _never_scheduled(run, homes)
     num_damaged = read_log(run.path / "ledger.log")[1]
     if num_damaged:
         findings.append(Finding(None, "log", f"{num_damaged} lines of ledger.log are damaged and left out"))
     return findings
+
+
+def _beginnings(run: RunDir) -> Iterator[Finding]:
+    """Looks for what was there before the first episode: manifest, configuration, the shards' directory."""
+    try:
+        _ = run.manifest
+        _ = run.config_yaml
+    except InputError as error:
+        yield Finding(None, "beginnings", str(error))
+    if not run.shards_path.is_dir():
+        yield Finding(None, "beginnings", f"{run.shards_path} is missing, and every shard of the run with it")
 
 
 def check_shard(shard: Shard) -> list[Finding]:
@@ -234,6 +249,19 @@ def _exactly_once(homes: dict[str, NDArray[np.int64]]) -> Iterator[Finding]:
         where = [shard_id for shard_id, mine in homes.items() if np.isin(twice, mine).any()]
         message = f"{twice.size} indexes are accepted twice: {_some(twice)}, in {', '.join(where)}"
         yield Finding(None, "exactly once", message)
+
+
+def _never_scheduled(run: RunDir, homes: dict[str, NDArray[np.int64]]) -> Iterator[Finding]:
+    """Looks for indexes beyond the schedule."""
+    try:
+        num_episodes = run.manifest.get("num_episodes")
+    except InputError:  # told already
+        return
+    for shard_id, indexes in homes.items():
+        beyond = indexes[indexes >= num_episodes] if isinstance(num_episodes, int) else indexes[:0]
+        if beyond.size:
+            message = f"{beyond.size} indexes are not among the {num_episodes:,} scheduled: {_some(beyond)}"
+            yield Finding(shard_id, "scheduled", message)
 
 
 def _equals(column: Any, name: str) -> NDArray[np.bool_]:

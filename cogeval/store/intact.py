@@ -67,8 +67,12 @@ def read_shard(
         run: the run.
         record: the shard's record.
         tables: the columns to read of each table; ``index`` comes with them in any case.
-        verify: compare every file with its checksum.
+        verify: compare every file with its checksum, those of tables that are not read too: an episode
+            counts with all of its rows or not at all.
     """
+    others = {table: seal for table, seal in record.files.items() if table not in tables}
+    if verify and (problem := _first_damage(run, record, others, verify=True)) is not None:
+        return problem
     rows = {}
     for table, names in tables.items():
         seal, path = record.files[table], run.shards_path / file_name(record.shard_id, table)
@@ -89,7 +93,13 @@ def find_damage(run: RunDir, record: ShardRecord, *, verify: bool = True) -> Dam
         record: the shard's record.
         verify: compare every file with its checksum, not only with its size.
     """
-    for table, seal in record.files.items():
+    return _first_damage(run, record, record.files, verify=verify)
+
+
+def _first_damage(
+    run: RunDir, record: ShardRecord, files: Mapping[str, FileSeal], *, verify: bool
+) -> DamagedShard | None:
+    for table, seal in files.items():
         path = run.shards_path / file_name(record.shard_id, table)
         found = _checked_bytes(path, seal, verify) if verify else _size_problem(path, seal)
         if isinstance(found, str):

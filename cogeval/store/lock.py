@@ -67,10 +67,10 @@ class Lock:
 
 
 def read_lock(path: Path) -> LockHolder | None:
-    """Who holds the lock; None when nobody does or its file is torn by a crash."""
+    """Who holds the lock; None when nobody does, its file is torn by a crash, or it is no file."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=LockHolder)
-    except (FileNotFoundError, msgspec.DecodeError):
+    except (FileNotFoundError, IsADirectoryError, msgspec.DecodeError):
         return None
 
 
@@ -82,12 +82,15 @@ def acquire(path: Path, run_id: str) -> Lock:
         run_id: how the message names the run.
 
     Raises:
-        InputError: another driver holds it; the message gives its host, process and age.
+        InputError: another driver holds it; the message gives its host, process and age. Or a
+            directory has its name.
         StoreFull: there is no room for the file.
     """
     mine = LockHolder(
         socket.gethostname(), os.getpid(), psutil.Process().create_time(), time.time(), secrets.token_hex(8)
     )
+    if path.is_dir():
+        raise InputError(f"expected a lock file or nothing at {path}, got a directory; remove it")
     with _one_taker(path.parent):
         if path.exists():
             other = read_lock(path)

@@ -20,6 +20,7 @@ from cogeval.core.ranges import from_ranges, in_ranges
 from cogeval.errors import InputError, unknown_name
 from cogeval.store.columns import to_codes, to_numpy
 from cogeval.store.intact import Shard, find_damage, iter_shards
+from cogeval.store.roots import call
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
 from cogeval.store.shards import TABLES, DamagedShard, Indexes
@@ -173,7 +174,7 @@ def episode_journal(run: RunDir, index: int) -> Journal:
         )
     (shard,) = iter_shards(run, _JOURNAL, shards=homes[:1])
     if isinstance(shard, DamagedShard):
-        raise InputError(shard.message(run.run_id))
+        raise InputError(shard.message(call(run.path)))
     return next(journal for journal in _journals(shard) if journal.index == index)
 
 

@@ -5,6 +5,8 @@ Invariant: a directory is a run if and only if it has a manifest.
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +17,28 @@ MANIFEST: Final = "manifest.json"
 LATEST: Final = "latest"
 """What stands for the run that was made last; no run is named so."""
 
+DEFAULT_ROOT: Final = "runs"
+"""Where runs lie when nobody says otherwise, as the configuration has it."""
+
+_PLAIN_PATH = re.compile(r"[\w./+@%-]+")  # what Hydra reads without quotes
 _MOST_LISTED = 10  # runs in a message
+
+
+def call(run_path: Path) -> str:
+    """What to write on the command line for a run, from where the user stands.
+
+    Args:
+        run_path: the run's directory, under its root.
+    """
+    if run_path.name in ("", ".."):  # the user stands in it, or below
+        run_path = run_path.resolve()
+    root, run_id = run_path.parent, run_path.name
+    if root.resolve() == Path(DEFAULT_ROOT).resolve():
+        return run_id
+    override = f"run.root={root}"
+    if not _PLAIN_PATH.fullmatch(str(root)):  # Hydra's quotes within the shell's
+        override = shlex.quote(f'run.root="{root}"')
+    return f"{run_id} {override}"
 
 
 def list_runs(root: Path | str) -> list[Path]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +25,7 @@ from cogeval.errors import InputError, RunError
 from cogeval.store.files import naming_full_disk, publish, sync_directory
 from cogeval.store.lock import Lock, acquire
 from cogeval.store.log import AppendLog, read_log
-from cogeval.store.roots import LATEST, MANIFEST, find_run
+from cogeval.store.roots import LATEST, MANIFEST, call, find_run
 from cogeval.store.shards import (
     SCHEMA_VERSION,
     TABLES,
@@ -42,6 +43,7 @@ from cogeval.store.shards import (
 
 _CONFIG = "config.yaml"
 _SHARDS = "shards"
+_RUN_ID = re.compile(r"\w[\w.+@-]{0,99}")  # what every later command takes as it is
 
 
 def new_run_id(config_digest: str) -> str:
@@ -93,8 +95,11 @@ class RunDir:
             StoreFull: there is no room.
         """
         path = Path(root) / run_id
-        if path.parent != Path(root) or run_id in {"", ".", "..", LATEST}:
-            raise InputError(f"expected a plain directory name as the run id, got {run_id!r}")
+        if not _RUN_ID.fullmatch(run_id) or run_id == LATEST:
+            raise InputError(
+                f"expected a plain directory name as the run id, got {run_id!r}: 1 to 100 letters, digits "
+                f"and . _ + @ -, with a letter, a digit or _ first, and not {LATEST!r}"
+            )
         try:
             with naming_full_disk(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +120,7 @@ class RunDir:
             if path.is_dir():
                 raise InputError(
                     f"run {run_id} exists in {root} and is never overwritten; choose another id, or go on "
-                    f"with `cogeval resume {run_id}`"
+                    f"with `cogeval resume {call(path)}`"
                 ) from error
             raise _unwritable(root, error) from error
         except OSError as error:
@@ -191,9 +196,7 @@ class RunDir:
         records, damaged = [], []
         for path in sorted(self.shards_path.glob(record_name("*"))):
             try:
-                value = read_checked_json(path.read_bytes())
-                check_schema_version(value.get("schema_version"), str(path))
-                records.append(msgspec.convert(value, ShardRecord))
+                records.append(_read_record(path))
             except (ValueError, OSError) as error:
                 damaged.append(DamagedShard(path.stem, path.name, _problem(error), None))
         return records, damaged
@@ -319,6 +322,15 @@ class RunDir:
         if self._log is not None:
             self._log.close()
             self._log = None
+
+
+def _read_record(path: Path) -> ShardRecord:
+    value = read_checked_json(path.read_bytes())
+    check_schema_version(value.get("schema_version"), str(path))
+    record = msgspec.convert(value, ShardRecord)
+    if path.name != record_name(record.shard_id):
+        raise ValueError(f"is the record of shard {record.shard_id} under another name")
+    return record
 
 
 def _problem(error: Exception) -> str:

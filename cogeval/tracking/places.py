@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from cogeval.tracking.messages import TrackingSettings, page_of
@@ -24,11 +25,19 @@ __all__ = [
     "run_page",
     "sqlite_path",
     "ui_command",
+    "unknown_scheme",
     "why_unusable",
     "without_password",
 ]
 
 _SQLITE = "sqlite:///"
+_SCHEMES = ("file", "sqlite", "http", "https", "postgresql", "mysql", "mssql", "databricks")
+_SECRET_PARAMETER = re.compile(
+    r"([?&;](?:[\w.-]*(?:token|secret|passw|credential|api_?key|signature)[\w.-]*"
+    r"|(?:[\w.-]*[_.-])?(?:key|sig|auth))=)"
+    r"(?!\*\*\*)[^&;#\s]+",
+    re.IGNORECASE,
+)
 
 
 def default_settings(run_root: Path, experiment: str = "cogeval", every_s: float = 30.0) -> TrackingSettings:
@@ -51,6 +60,13 @@ def sqlite_path(uri: str) -> Path | None:
         return None
     path = uri.removeprefix(_SQLITE).partition("?")[0]
     return Path(path).absolute() if path else None
+
+
+def unknown_scheme(uri: str) -> str | None:
+    """The scheme of a URI that no tracking store of MLflow's has; None when one has it, and for paths."""
+    scheme, separator, _ = uri.partition("://")
+    known = {*_SCHEMES, *(plugin.name for plugin in entry_points(group="mlflow.tracking_store"))}
+    return None if not separator or scheme.lower().partition("+")[0] in known else scheme
 
 
 def why_unusable(uri: str) -> str | None:
@@ -113,8 +129,8 @@ def is_server(uri: str) -> bool:
 
 
 def without_password(text: str) -> str:
-    """The text with user and password taken out of every URI in it."""
-    return re.sub(r"(?<=://)[^/\s@]*@", "***@", text)
+    """The text with user, password and secret parameters taken out of every URI in it."""
+    return _SECRET_PARAMETER.sub(r"\1***", re.sub(r"(?<=://)[^/\s@]*@", "***@", text))
 
 
 @dataclass(frozen=True, slots=True)

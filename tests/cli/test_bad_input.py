@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from cogeval.cli import playing
+from cogeval.cli import playing, session
 from cogeval.cli.environment import check_packages
 from cogeval.errors import InputError, RunError
 
@@ -34,7 +35,20 @@ from cogeval.errors import InputError, RunError
         ("schedule.blocks=-1", "expected schedule.blocks of at least 1, got -1"),
         ("schedule.blocks=many", "schedule.blocks: expected int, got 'many'"),
         ("~schedule.blocks", "schedule.blocks: expected a value, got none; set it with schedule.blocks="),
-        ("+pool.agents.x=3", "pool.agents.x: expected object, got 3"),
+        ("+pool.agents.x=3", "pool.agents.x: expected a mapping, got 3"),
+        ("pool.agents.quack=3", "pool.agents.quack: expected a mapping, got 3"),
+        ("~pool", "pool.agents: expected at least one agent, got none; name a pool: pool=baselines"),
+        ("pool=/etc/passwd", "unknown pool '/etc/passwd'; known, closest first: "),
+        ("cluster.workers=1025", "cluster.workers: expected at most 1024 on one machine, got 1025"),
+        ("store.shard_mb=inf", "store.shard_mb: expected a finite number above 0, got inf"),
+        ("tracking.uri='http://host/?access_token=hush'", "tracking.uri holds a password, token or key"),
+        ("tracking.uri=http://host/?key=hush", "got 'tracking.uri=http://host/?key=***'"),
+        ("tracking.uri=htp://host", "tracking.uri: expected an address of MLflow's (http, https)"),
+        ("+pool.agents.quack.api_key=${oc.env:HUSH}", "pool.agents.quack.api_key: a run keeps its config"),
+        ("+pool.agents.quack.all=[{auth_token: hush}]", "pool.agents.quack.all.auth_token: a run keeps"),
+        ("run.id=-x", "expected a plain directory name as the run id, got '-x': 1 to 100 letters"),
+        ("run.id='a b'", "expected a plain directory name as the run id, got 'a b'"),
+        ("run.id='a=b'", "expected a plain directory name as the run id, got 'a=b'"),
         ("cluster.workers=0", "cluster.workers: expected a finite number above 0, got 0"),
         ("deadlines.decision_s=inf", "deadlines.decision_s: expected a finite number above 0, got inf"),
         ("store.shard_mb=nan", "store.shard_mb: expected a finite number above 0, got nan"),
@@ -52,7 +66,7 @@ from cogeval.errors import InputError, RunError
         ("schedule=null", "schedule=null: expected the name of an option after the ="),
         ("run.root=${nothing}", "nothing"),
         ("hydra.run.dir=x", "hydra.run.dir has no effect"),
-        ("tracking.uri=http://me:secret@host", "tracking.uri holds a password"),
+        ("tracking.uri=http://me:hush@host", "tracking.uri holds a password"),
         ("agent_paths=[nowhere]", "agent_paths: expected directories, got 'nowhere'"),
         ("'seed=1'", "expected KEY=VALUE, got 'seed=1' with quotes of its own"),
         ("'run.root=\"a b\"'", "write 'run.root=\"a b\"'"),
@@ -60,15 +74,16 @@ from cogeval.errors import InputError, RunError
     ],
 )  # fmt: skip
 def test_wrong_input_of_run_is_one_line_with_the_known_names(
-    cogeval, tmp_path: Path, overrides: str, said: str
+    cogeval, tmp_path: Path, overrides: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HUSH", "hush-hush")
     answer = cogeval("run", overrides)
     assert answer.code == 2
     assert answer.out == ""
     assert answer.err.startswith("cogeval: ")
     assert answer.err.count("\n") == 1
     assert said in answer.err
-    assert "secret" not in answer.err
+    assert "hush" not in answer.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -76,6 +91,103 @@ def test_a_pool_with_too_few_agents_for_the_design_is_refused(cogeval) -> None:
     answer = cogeval("run", "~pool.agents.quack", "~pool.agents.random", "~pool.agents.assayer")
     assert answer.code == 2
     assert "pool.agents: expected at least one agent, got none" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("agents:\n  a: {kind: random\n", "/pool/mine.yaml, line 3: cannot be read as YAML: "),
+        ("agents:\n  a: {}\n  a: {}\n", "/pool/mine.yaml, line 3: cannot be read as YAML: found dup"),
+        ("agents:\n  null: {kind: random}\n", "pool=mine: agents: expected text as each key"),
+        ("", "pool.agents: expected at least one agent, got none; name a pool: pool=baselines"),
+        ("agents: 3\n", "pool.agents: expected a mapping, got 3"),
+        ("agents:\n  -x: {kind: random}\n", "and no - first, got '-x'"),
+        ("agents:\n  a=b: {kind: random}\n", "without =, control characters and line ends"),
+        ('agents:\n  "a\\nb": {kind: random}\n', r"got 'a\nb'"),
+    ],
+)  # fmt: skip
+def test_a_pool_file_that_cannot_be_read_is_one_line_that_names_the_place(
+    cogeval, tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "conf" / "pool").mkdir(parents=True)
+    (tmp_path / "conf" / "pool" / "mine.yaml").write_text(text)
+    answer = cogeval("run", "--config-dir", str(tmp_path / "conf"), "pool=mine")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert said in answer.err
+
+
+def test_only_our_own_and_the_users_configurations_are_offered(cogeval) -> None:
+    answer = cogeval("run", "--config-name", "nope")
+    assert answer.code == 2
+    assert answer.err.endswith("'nope'; known, closest first: config\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("x = 1\nraise SystemExit(3)\n", "raised SystemExit: 3 ({file}, line 2)"),
+        ("\n\n1 / 0\n", "raised ZeroDivisionError: division by zero ({file}, line 3)"),
+        ("def f(:\n", "raised SyntaxError: invalid syntax ({file}, line 1)"),
+        (
+            "import no_such_module\n",
+            "raised ModuleNotFoundError: No module named 'no_such_module' ({file}, l",
+        ),
+        ("Other = 1\n", "{file} has no 'Agent'"),
+    ],
+)
+def test_an_agents_module_that_fails_is_named_with_its_line(
+    cogeval, tmp_path: Path, source: str, said: str
+) -> None:
+    module = f"failing_{abs(hash(source))}"
+    (tmp_path / f"{module}.py").write_text(source)
+    answer = cogeval("run", f"+pool.agents.mine={{_target_: {module}.Agent}}")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert answer.err.startswith(f"cogeval: pool.agents.mine: _target_ '{module}.Agent' cannot be imported: ")
+    assert said.format(file=tmp_path / f"{module}.py") in answer.err
+
+
+def test_a_misspelt_key_of_a_reading_command_is_refused(cogeval, make_run) -> None:
+    make_run(done=0, name="mine")
+    for wrong in ("run.rootx=3", "run.root.x=3"):
+        answer = cogeval("status", "mine", "run.root=runs", wrong)
+        assert answer.code == 2
+        assert f"cogeval status takes only the keys run.root, got '{wrong}'" in answer.err
+
+
+def test_jobs_of_a_sweep_that_would_be_one_run_are_refused_before_anything_is_played(
+    cogeval, tmp_path: Path
+) -> None:
+    answer = cogeval("run", "-m", "seed=1,2", "run.id=same")
+    assert (answer.code, answer.out) == (2, "")
+    assert "run.id: expected another one for each job of a sweep, got 'same' for several" in answer.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_in_place_of_the_lock_is_named(cogeval, make_run) -> None:
+    run = make_run(done=2, name="mine")
+    (run.path / "lock").mkdir()
+    assert cogeval("status", "mine").code == 0
+    answer = cogeval("resume", "mine")
+    assert answer.code == 2
+    assert (
+        answer.err
+        == "cogeval: expected a lock file or nothing at runs/mine/lock, got a directory; remove it\n"
+    )
+
+
+def test_a_run_that_another_process_drives_is_not_said_to_go_on_by_resuming(
+    cogeval, make_run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(done=2, name="mine")
+    shutil.rmtree(run.shards_path)
+
+    def driven(*_: object, **__: object) -> None:
+        raise InputError("run mine is being driven by process 1")
+
+    monkeypatch.setattr(session, "_driven", driven)
+    answer = cogeval("resume", "mine", "--quiet")
+    assert (answer.code, answer.err) == (2, "cogeval: run mine is being driven by process 1\n")
+    assert run.shards_path.is_dir()  # without it every episode would fail and become void
 
 
 def test_an_unknown_verb_lists_the_verbs_closest_first(cogeval) -> None:
@@ -99,6 +211,10 @@ def test_a_run_id_that_exists_is_never_overwritten(cogeval, make_run) -> None:
     answer = cogeval("run", "run.id=mine", "tracking=off")
     assert answer.code == 2
     assert "run mine exists in runs and is never overwritten" in answer.err
+    assert "go on with `cogeval resume mine`" in answer.err
+    make_run("run.root=other", done=0, name="mine")
+    answer = cogeval("run", "run.id=mine", "tracking=off", "run.root=other")
+    assert "go on with `cogeval resume mine run.root=other`" in answer.err
     assert (run.path / "manifest.json").read_bytes() == before
 
 

@@ -13,12 +13,15 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
+from omegaconf import OmegaConf
 from store_made import new_run, write_shard
 
+from cogeval.config import conf_dir
 from cogeval.core.ranges import from_ranges, to_ranges
 from cogeval.errors import InputError, RunError
 from cogeval.store.lock import LockHolder
 from cogeval.store.recover import recover
+from cogeval.store.roots import DEFAULT_ROOT, call
 from cogeval.store.run import RunDir, new_run_id
 from cogeval.store.shards import check_schema_version, checked_json, read_checked_json
 
@@ -41,7 +44,9 @@ def test_a_run_is_never_overwritten(tmp_path: Path) -> None:
     assert RunDir.find("r", tmp_path).config_yaml == "game: made_up\n"
 
 
-@pytest.mark.parametrize("run_id", ["", ".", "..", "a/b", "../x", "latest"])
+@pytest.mark.parametrize(
+    "run_id", ["", ".", "..", "a/b", "../x", "latest", "-x", ".x", "a=b", "a b", "a\n", "\udc80", "x" * 101]
+)
 def test_a_run_id_is_a_plain_name(tmp_path: Path, run_id: str) -> None:
     with pytest.raises(InputError, match="expected a plain directory name"):
         RunDir.create(tmp_path / "runs", run_id, {}, "")
@@ -67,6 +72,19 @@ def test_a_run_id_that_begins_another_is_exact(tmp_path: Path) -> None:
     new_run(tmp_path, "r1")
     new_run(tmp_path, "r12")
     assert RunDir.find("r1", tmp_path).run_id == "r1"
+
+
+def test_the_default_root_is_the_one_of_the_configuration(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert OmegaConf.load(conf_dir() / "config.yaml").run.root == DEFAULT_ROOT
+    monkeypatch.chdir(tmp_path)
+    new_run(tmp_path / "runs", "mine")
+    assert call(Path("runs/mine")) == call(tmp_path / "runs" / "mine") == "mine"
+    assert call(Path("other/mine")) == "mine run.root=other"
+    assert call(Path("a b/mine")) == "mine 'run.root=\"a b\"'"
+    monkeypatch.chdir(tmp_path / "runs" / "mine")
+    assert call(Path()) == f"mine run.root={tmp_path}/runs"
 
 
 def test_a_run_that_cannot_be_found_is_met_with_those_that_can(tmp_path: Path) -> None:

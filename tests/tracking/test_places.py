@@ -9,8 +9,10 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from cogeval.tracking import Tracked, TrackingSettings, default_settings, ui_command
-from cogeval.tracking.places import run_page, sqlite_path, why_unusable
+from cogeval.tracking.places import run_page, sqlite_path, unknown_scheme, why_unusable, without_password
 
 
 def test_default_store_is_an_sqlite_file_beside_the_runs(tmp_path: Path) -> None:
@@ -30,6 +32,27 @@ def test_only_sqlite_files_have_a_path() -> None:
     assert sqlite_path("postgresql://host/db") is None
     assert sqlite_path("sqlite:///") is None
     assert sqlite_path("sqlite:////a/b.db?timeout=3") == Path("/a/b.db")
+
+
+@pytest.mark.parametrize(
+    ("uri", "shown"),
+    [
+        ("https://me:hush@host/x", "https://***@host/x"),
+        ("https://host/?access_token=hush&page=2", "https://host/?access_token=***&page=2"),
+        ("https://host/?page=2&API_KEY=hush", "https://host/?page=2&API_KEY=***"),
+        ("https://host/?clientSecret=hush#top", "https://host/?clientSecret=***#top"),
+        ("postgresql://host/db?sslkey=client.pem&connect_timeout=3",) * 2,
+        ("sqlite:////a/key=b/mlflow.db",) * 2,
+    ],
+)
+def test_secrets_of_a_uri_are_taken_out_of_it(uri: str, shown: str) -> None:
+    assert without_password(uri) == without_password(shown) == shown
+
+
+def test_a_scheme_that_mlflow_has_no_store_for_is_known_at_once() -> None:
+    for uri in ("http://h", "sqlite:///a.db", "postgresql+psycopg2://h/db", "databricks", "./mlruns"):
+        assert unknown_scheme(uri) is None, uri
+    assert unknown_scheme("htp://host") == "htp"
 
 
 def test_an_sqlite_file_that_cannot_be_used_is_known_at_once(tmp_path: Path) -> None:
