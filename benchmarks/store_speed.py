@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 NUM_SEATS = 4
 NUM_PHASES = 12
-GROUP = 64  # episodes flushed together
+GROUP = 256  # episodes flushed together, as workers do
 NAMES = ("assayer", "quack", "random")
 WORDS = ("brew", "sell", "swap", "taste", "wait", "look", "north", "south", "ask", "give", "salt", "ash")
 

@@ -57,9 +57,7 @@ class Progress(msgspec.Struct, frozen=True):
     recorded: int  # in committed shards, from earlier drivers too
     finished: int  # flushed by workers, awaiting their shard's record
     void: int
-    elapsed_s: float  # since this driver began to play
     episodes_per_s: float  # over the last seconds; 0 when unknown
-    num_workers: int
     num_lost_workers: int
     names: tuple[str, ...]
     tally: Tally  # sums over the episodes that this driver saw finish
@@ -319,9 +317,7 @@ class _Driver:
             recorded=counts.recorded,
             finished=counts.finished,
             void=counts.void,
-            elapsed_s=now - self.began,
             episodes_per_s=self.pace.recent(now),
-            num_workers=len(self.workers),
             num_lost_workers=self.num_lost,
             names=tuple(agent.name for agent in self.plan.agents),
             tally=self.tally,

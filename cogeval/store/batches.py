@@ -10,7 +10,7 @@ all of them, which costs more than the rest together; attempts are not walked.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -43,6 +43,9 @@ _EPISODE_FIELDS: Final = (
 _COUNTS: Final = ("tokens_in", "tokens_out", "tokens_cached")
 _SEAT_FIELDS: Final = ("agent", "score", "rank", "share", "forfeited", "num_statistics")
 
+_Pending: TypeAlias = tuple[int, str, int, Sequence[int], Episode, bytes, int]
+"""Index, id, block, lineup, episode, digest and time of the end of an episode."""
+
 
 class EpisodeBuffer:
     """Episodes that wait for their flush.
@@ -52,16 +55,7 @@ class EpisodeBuffer:
         worker: name of the worker.
     """
 
-    __slots__ = (
-        "_agent_names",
-        "_attempts",
-        "_episodes",
-        "_keys",
-        "_pending",
-        "_seats",
-        "_values",
-        "_worker",
-    )
+    __slots__ = ("_agent_names", "_pending", "_worker")
 
     def __init__(self, agent_names: Sequence[str], worker: str) -> None:
         self._agent_names = tuple(agent_names)
@@ -69,16 +63,11 @@ class EpisodeBuffer:
         self.clear()
 
     def __len__(self) -> int:
-        return len(self._pending) + len(self._episodes["index"])
+        return len(self._pending)
 
     def clear(self) -> None:
         """Forgets everything."""
-        self._pending: list[tuple[int, str, int, Sequence[int], Episode, bytes, int]] = []
-        self._attempts: dict[str, list[Any]] = {name: [] for name in Attempt.__struct_fields__}
-        self._episodes: dict[str, list[Any]] = {name: [] for name in _EPISODE_FIELDS}
-        self._seats: dict[str, list[Any]] = {name: [] for name in _SEAT_FIELDS}
-        self._keys: list[str] = []  # of the statistics of every seat, one after the other
-        self._values: list[float] = []
+        self._pending: list[_Pending] = []
 
     def add(
         self,
@@ -111,9 +100,23 @@ class EpisodeBuffer:
         digest = bytes.fromhex(episode.digest)
         self._pending.append((index, episode_id, block, lineup, episode, digest, finished_us))
 
-    def _unfold(self) -> None:
-        """Turns the waiting episodes into columns, all at once: one by one costs twice as much."""
-        for index, episode_id, block, lineup, episode, digest, finished_us in self._pending:
+    def batches(self) -> dict[str, Any]:
+        """One record batch by table name, in the order decisions, seats, episodes; at least one row."""
+        return _Columns(self._pending, self._agent_names, self._worker).batches()
+
+
+class _Columns:
+    """The waiting episodes as columns, made all at once: one by one costs twice as much."""
+
+    def __init__(self, pending: Sequence[_Pending], agent_names: tuple[str, ...], worker: str) -> None:
+        self._agent_names = agent_names
+        self._worker = worker
+        self._attempts: dict[str, list[Any]] = {name: [] for name in Attempt.__struct_fields__}
+        self._episodes: dict[str, list[Any]] = {name: [] for name in _EPISODE_FIELDS}
+        self._seats: dict[str, list[Any]] = {name: [] for name in _SEAT_FIELDS}
+        self._keys: list[str] = []  # of the statistics of every seat, one after the other
+        self._values: list[float] = []
+        for index, episode_id, block, lineup, episode, digest, finished_us in pending:
             results = episode.results
             row = (
                 index, episode_id, block, episode.seed, episode.replicate, results.reason, results.phases,
@@ -134,11 +137,9 @@ class EpisodeBuffer:
                 seats["num_statistics"].append(len(seat.statistics))
                 self._keys += seat.statistics
                 self._values += seat.statistics.values()
-        self._pending = []
 
     def batches(self) -> dict[str, Any]:
-        """One record batch by table name, in the order decisions, seats, episodes; at least one row."""
-        self._unfold()
+        """One record batch by table name."""
         attempts = _Attempts(self._attempts, self._episodes["num_attempts"])
         return {
             "decisions": self._decisions_batch(attempts),
@@ -204,7 +205,7 @@ class EpisodeBuffer:
         return pa.RecordBatch.from_arrays(arrays, schema=SEATS)
 
     def _episodes_batch(self, attempts: _Attempts) -> Any:
-        fields, num = self._episodes, len(self)
+        fields, num = self._episodes, len(self._episodes["index"])
         of_attempt = np.repeat(np.arange(num), attempts.per_episode)
         late = np.bincount(of_attempt, attempts.fault == _code_of("timeout", attempts.faults), num) > 0
         stopped = flags(fields["stopped"])
