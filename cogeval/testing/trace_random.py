@@ -9,7 +9,7 @@ from typing import Final
 
 from cogeval.core.game import Json
 from cogeval.core.rng import NimStream
-from cogeval.games.cogchemists.constants import ALIASES
+from cogeval.games.league import ALIASES
 from cogeval.testing.compare import Given, Path
 from cogeval.testing.trace_inputs import BadInput, take
 

@@ -26,18 +26,9 @@ from cogeval.games.cogchemists.constants import (
 from cogeval.games.cogchemists.deduction import Fact, MixFull, MixSign, NotSig
 from cogeval.games.cogchemists.legal import Moves, standing_seal
 from cogeval.games.cogchemists.state import Act, Action, Parameters, Seal, State
+from cogeval.games.league import encodable, trimmed
 
-# What the generator's language strips; Python's own strip also takes the separators 1C..1F.
-BLANKS: Final = (
-    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
-    "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
-)
 ONE_LINE: Final = str.maketrans("\r\n", "  ")
-
-
-def encodable(text: str) -> str:
-    """The text with "?" for every lone surrogate, so that prompts, wires and files can hold it (R10.6)."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 class Board:
@@ -87,9 +78,9 @@ class Board:
         """Carries out one seat's decision, or rejects it when it is not legal any more (R6.1)."""
         if action.say and self.parameters.talk:
             # R3.5: the remark of a rejected action is heard all the same
-            self.say[seat] = encodable(action.say).strip(BLANKS).translate(ONE_LINE)[:SAY_CAP]
+            self.say[seat] = trimmed(action.say).translate(ONE_LINE)[:SAY_CAP]
         if action.notes:
-            stored = encodable(action.notes).strip(BLANKS)[:NOTES_CAP]
+            stored = trimmed(action.notes)[:NOTES_CAP]
             self.notes = (*self.notes[:seat], stored, *self.notes[seat + 1 :])
         reason = self._moves(seat).why_illegal(action)
         if reason is None:

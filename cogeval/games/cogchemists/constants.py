@@ -30,18 +30,6 @@ MARKET_VERBS: Final = ("sell", "publish", "endorse", "debunk", "buy", "pass")
 VERBS: Final = {LAB: LAB_VERBS, MARKET: MARKET_VERBS}
 ARTIFACT_PRICES: Final = {"mortar": 4, "press": 5}  # coin
 
-ALIASES: Final = (
-    "Sprocket",
-    "Gizmo",
-    "Ratchet",
-    "Widget",
-    "Bolt",
-    "Piston",
-    "Flywheel",
-    "Rivet",
-    "Tinker",
-    "Gasket",
-)
 INGREDIENTS: Final = (
     "Nightcap",
     "Emberroot",

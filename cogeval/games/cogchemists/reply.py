@@ -12,7 +12,7 @@ from typing import Final
 
 from cogeval.core.game import Json
 from cogeval.errors import ActionError
-from cogeval.games.cogchemists.board import BLANKS, ONE_LINE, encodable
+from cogeval.games.cogchemists.board import ONE_LINE
 from cogeval.games.cogchemists.constants import (
     ARTIFACT_PRICES,
     INGREDIENTS,
@@ -23,6 +23,7 @@ from cogeval.games.cogchemists.constants import (
     VERBS,
 )
 from cogeval.games.cogchemists.state import Action
+from cogeval.games.league import reply_field
 
 VERB_CAP: Final = 24
 INGREDIENT_CAP: Final = 24
@@ -49,7 +50,7 @@ def parse_reply(phase: str, reply: Mapping[str, object]) -> Action:
     Raises:
         ActionError: when it cannot be read.
     """
-    verb = _SEPARATORS.sub("_", _field(reply, "action", VERB_CAP).translate(_LOWER))
+    verb = _SEPARATORS.sub("_", reply_field(reply, "action", VERB_CAP).translate(_LOWER))
     if not verb:
         raise ActionError(f'no action in the reply: write "action" as one of {_listed(VERBS[phase])}')
     if verb not in VERBS[phase]:
@@ -58,22 +59,13 @@ def parse_reply(phase: str, reply: Mapping[str, object]) -> Action:
     b = _ingredient(reply, "b") if verb in _TAKES_B else -1
     signature = _signature(reply) if verb == "publish" else -1
     artifact = _artifact(reply) if verb == "buy" else ""
-    say = _field(reply, "say", SAY_CAP).translate(ONE_LINE)
-    return Action(verb, a, b, signature, artifact, say, _field(reply, "notes", NOTES_CAP))
-
-
-def _field(reply: Mapping[str, object], name: str, cap: int) -> str:
-    """A text field, trimmed, then cut to its cap with an ellipsis (R10.1)."""
-    value = reply.get(name)
-    if not isinstance(value, str):
-        return ""
-    text = encodable(value).strip(BLANKS)
-    return text if len(text) <= cap else text[: cap - 1] + "…"
+    say = reply_field(reply, "say", SAY_CAP).translate(ONE_LINE)
+    return Action(verb, a, b, signature, artifact, say, reply_field(reply, "notes", NOTES_CAP))
 
 
 def _ingredient(reply: Mapping[str, object], name: str) -> int:
     """An ingredient by index, full name or a prefix of three letters (R10.3)."""
-    text = _field(reply, name, INGREDIENT_CAP)
+    text = reply_field(reply, name, INGREDIENT_CAP)
     if _DIGITS.fullmatch(text):
         index = int(text)
         if index < len(INGREDIENTS):
@@ -90,7 +82,7 @@ def _ingredient(reply: Mapping[str, object], name: str) -> int:
 
 def _signature(reply: Mapping[str, object]) -> int:
     """A signature: exactly three signs, for red, green and blue (R10.4)."""
-    text = _field(reply, "signature", SIGNATURE_CAP)
+    text = reply_field(reply, "signature", SIGNATURE_CAP)
     signs = ["-" if sign in _MINUSES else "+" for sign in text if sign == "+" or sign in _MINUSES]
     if len(signs) != 3:
         raise ActionError(f"signature: {text!r} has not three signs: write red, green and blue, like R+G-B+")
@@ -99,7 +91,7 @@ def _signature(reply: Mapping[str, object]) -> int:
 
 def _artifact(reply: Mapping[str, object]) -> str:
     """An artifact by its exact name, case-blind (R10.5)."""
-    text = _field(reply, "artifact", ARTIFACT_CAP).translate(_LOWER)
+    text = reply_field(reply, "artifact", ARTIFACT_CAP).translate(_LOWER)
     if text not in ARTIFACT_PRICES:
         raise ActionError(f"artifact: {text!r} is not for sale: write one of {_listed(ARTIFACT_PRICES)}")
     return text

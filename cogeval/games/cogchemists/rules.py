@@ -15,7 +15,6 @@ from cogeval.core.game import Step
 from cogeval.core.rng import NimStream
 from cogeval.games.cogchemists.board import Board
 from cogeval.games.cogchemists.constants import (
-    ALIASES,
     LAB,
     MARKET,
     NUM_DEMANDS,
@@ -40,6 +39,7 @@ from cogeval.games.cogchemists.state import (
     State,
     Verdict,
 )
+from cogeval.games.league import seated_aliases
 
 _NONE: Final = (0,) * SEATS
 _SILENCE: Final = ("",) * SEATS
@@ -48,15 +48,13 @@ _UNOWNED: Final = (False,) * SEATS
 
 def opening_state(parameters: Parameters, seed: int) -> State:
     """The state in which the first lab opens (R1.3, R1.4)."""
-    aliases = list(ALIASES)
-    NimStream(seed * 6779 + 31).shuffle(aliases)
     world = NimStream(seed * 7919 + 17)
     chemistry = list(range(NUM_INGREDIENTS))
     world.shuffle(chemistry)
     demands = [POTIONS[world.rand(NUM_DEMANDS - 1)] for _ in range(parameters.rounds)]
     cards = [world.rand(NUM_INGREDIENTS - 1) for _ in range(SEATS * START_CARDS)]
     return State(
-        names=tuple(aliases[:SEATS]),
+        names=seated_aliases(seed, SEATS),
         chemistry=tuple(chemistry),
         demands=tuple(demands),
         words=world.words,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import cogeval.games.cogchemists as package
 from cogeval.games.cogchemists import Cogchemists
-from cogeval.games.cogchemists.constants import ALIASES, LAB_VERBS, MARKET_VERBS, MIX, POTIONS, SIGNATURES
+from cogeval.games.cogchemists.constants import LAB_VERBS, MARKET_VERBS, MIX, POTIONS, SIGNATURES
 from cogeval.games.cogchemists.state import (
     Act,
     Action,
@@ -25,6 +25,7 @@ from cogeval.games.cogchemists.state import (
     State,
     event_kind,
 )
+from cogeval.games.league import ALIASES
 
 Play = Callable[..., Any]
 Arrange = Callable[..., State]

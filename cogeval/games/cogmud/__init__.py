@@ -1,0 +1,1 @@
+"""Cogmud: six cogs, one town, one sentence a turn. RULES.md numbers its rules."""
