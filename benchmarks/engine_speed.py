@@ -1,10 +1,10 @@
 """Episodes a CPU second of one core: engine and agents, without Ray and without writing anything.
 
-Each row is a lineup of four. "rules" steps the game directly; "play" goes through the episode loop with
-its attempts, digest and results. CPU time is measured and the best of several runs counts: the machine's
+Each row is a table full of one agent. "rules" steps the game directly; "play" goes through the episode loop,
+with its attempts, digest and results. CPU time is measured and the best of several runs counts: the machine's
 other work only slows.
 
-    python benchmarks/engine_speed.py [--episodes 1500] [--repeats 5]
+    python benchmarks/engine_speed.py [--game cogmud] [--episodes 1500] [--repeats 5]
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from cogeval.core.episode import play
 from cogeval.core.game import AnyGame
 from cogeval.core.record import ActionCodec
 from cogeval.core.rng import stream
-from cogeval.games import make_game
+from cogeval.games import GAMES, make_game
 
-GOAL = 800  # episodes a second, for four assayers and for four random agents
+GOALS = {("cogchemists", "assayer"): 800, ("cogchemists", "random"): 800, ("cogmud", "factor"): 800}
+"""Episodes a second that a table full of an agent must pass through `play`."""
+
 WARM_UP = 200  # episodes on other seeds: masks, tables and caches fill
 FIRST_WARM_SEED = 10**6
 
 
 def scripted_rules(game: AnyGame, baseline: str) -> Callable[[int], object]:
-    """Four baselines on the bare rules."""
+    """Baselines on the bare rules."""
 
     def episode(seed: int) -> object:
         state = game.initial_state(seed)
@@ -41,7 +43,7 @@ def scripted_rules(game: AnyGame, baseline: str) -> Callable[[int], object]:
 
 
 def random_rules(game: AnyGame) -> Callable[[int], object]:
-    """Four seats that observe and draw a legal action."""
+    """Seats that observe and draw a legal action."""
 
     def episode(seed: int) -> object:
         state = game.initial_state(seed)
@@ -89,29 +91,36 @@ def best_rate(run: Callable[[range], None], num_episodes: int, repeats: int) -> 
     return best
 
 
+def measure(name: str, num_episodes: int, repeats: int) -> None:
+    """Prints the rows of one game with its default parameters."""
+    game = make_game(name)
+    rows: list[tuple[str, str, Callable[[range], None]]] = []
+    for baseline in game.spec.baselines:
+        seated = Seated(baseline, Scripted(baseline), deterministic=True)
+        rows.append((baseline, "rules", each(scripted_rules(game, baseline))))
+        rows.append((baseline, "play", through_play(game, seated)))
+    random_seat = Seated("random", RandomAgent, deterministic=True)
+    rows.append(("random", "rules", each(random_rules(game))))
+    rows.append(("random", "play", through_play(game, random_seat)))
+    for agent, through, run in rows:
+        rate = best_rate(run, num_episodes, repeats)
+        goal = GOALS.get((name, agent), 0)
+        verdict = f"  below {goal}" if rate < goal else ""
+        print(f"{name:<14}{game.seats} x {agent:<14}{through:<10}{rate:>10,.0f}{verdict}", flush=True)
+
+
 def main() -> None:
     """Measures and prints a table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--game", choices=list(GAMES), help="only this one")
     parser.add_argument("--episodes", type=int, default=1500)
     parser.add_argument("--repeats", type=int, default=5)
     args = parser.parse_args()
-    game = make_game("cogchemists")
-    rows: list[tuple[str, str, Callable[[range], None]]] = []
-    for name in game.spec.baselines:
-        seated = Seated(name, Scripted(name), deterministic=True)
-        rows.append((f"four {name}", "rules", each(scripted_rules(game, name))))
-        rows.append((f"four {name}", "play", through_play(game, seated)))
-    random_seat = Seated("random", RandomAgent, deterministic=True)
-    rows.append(("four random", "rules", each(random_rules(game))))
-    rows.append(("four random", "play", through_play(game, random_seat)))
-    print(f"{'cogchemists, 6 rounds':<24}{'through':<10}{'episodes/s':>10}")
-    for lineup, through, run in rows:
-        rate = best_rate(run, args.episodes, args.repeats)
-        print(
-            f"{lineup:<24}{through:<10}{rate:>10,.0f}{'' if rate >= GOAL else f'  below {GOAL}'}", flush=True
-        )
+    print(f"{'game':<14}{'seats':<18}{'through':<10}{'episodes/s':>10}")
+    for name in [args.game] if args.game else GAMES:
+        measure(name, args.episodes, args.repeats)
 
 
 if __name__ == "__main__":
