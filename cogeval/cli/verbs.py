@@ -100,7 +100,7 @@ VERBS: dict[str, Verb] = {
                 "~KEY takes one away."
             ),
             examples=(
-                "cogeval run game=cogchemists pool=baselines schedule.blocks=100 seed=0",
+                "cogeval run game=cogchemists schedule.blocks=100 seed=0",
                 "cogeval run -m game.rounds=3,6,10 schedule=rotations",
                 "cogeval run --plan experiment=first_ladder",
             ),
@@ -236,7 +236,7 @@ def help_text() -> str:
     lines += [f"  {verb.name:<8} {verb.line}" for verb in VERBS.values()]
     lines += ["", "examples:"]
     lines += [
-        "  cogeval run game=cogchemists pool=baselines schedule.blocks=100 seed=0",
+        "  cogeval run game=cogchemists schedule.blocks=100 seed=0",
         "  cogeval show latest",
         "  cogeval compare quack assayer latest",
     ]

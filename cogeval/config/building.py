@@ -54,7 +54,7 @@ def build_experiment(config: Config) -> Experiment:
     make_importable(config.agent_paths)
     game = _build_game(config.game)
     if not config.pool.agents:
-        raise InputError("pool.agents: expected at least one agent, got none; name a pool: pool=baselines")
+        raise InputError("pool.agents: expected at least one agent, got none; name a pool, as pool=random")
     agents = tuple(build_agent(name, game, settings) for name, settings in config.pool.agents.items())
     schedule = make_schedule(
         config.schedule.design,

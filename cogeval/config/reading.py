@@ -95,7 +95,7 @@ def _readable(message: str, plain: Any) -> InputError:
 
 
 def _no_agents() -> InputError:
-    return InputError("pool.agents: expected at least one agent, got none; name a pool: pool=baselines")
+    return InputError("pool.agents: expected at least one agent, got none; name a pool, as pool=random")
 
 
 def _found_at(place: str, plain: Any) -> tuple[str, Any]:

@@ -16,6 +16,7 @@ import msgspec
 from cogeval.core.game import AnyGame, Json
 from cogeval.errors import unknown_name
 from cogeval.games.cogchemists import Cogchemists
+from cogeval.games.cogmud import Cogmud
 
 __all__ = ["GAMES", "PARAMETERS", "Parameter", "make_game"]
 
@@ -28,7 +29,9 @@ class Parameter(msgspec.Struct, frozen=True):
     doc: str  # one line: what it does and what it may be
 
 
-GAMES: Final[Mapping[str, Callable[..., AnyGame]]] = MappingProxyType({"cogchemists": Cogchemists})
+GAMES: Final[Mapping[str, Callable[..., AnyGame]]] = MappingProxyType(
+    {"cogchemists": Cogchemists, "cogmud": Cogmud}
+)
 """Makes a game by name; keyword arguments are its parameters."""
 
 PARAMETERS: Final[Mapping[str, tuple[Parameter, ...]]] = MappingProxyType(
@@ -37,6 +40,11 @@ PARAMETERS: Final[Mapping[str, tuple[Parameter, ...]]] = MappingProxyType(
             Parameter("rounds", 6, "rounds of one episode, 3..10; a round is a lab and a market phase"),
             Parameter("talk", True, "whether remarks are heard; false: every remark is empty"),
             Parameter("artifacts", True, "whether mortar and press can be bought"),
+        ),
+        "cogmud": (
+            Parameter("turns", 14, "turns of one episode, 6..40; in each every seat says one sentence"),
+            Parameter("speech", True, "whether what is said is heard"),
+            Parameter("thievery", True, "whether cogs can be robbed"),
         ),
     }
 )

@@ -36,6 +36,11 @@ PARAMETER_SETS: Final[Mapping[str, Mapping[str, Mapping[str, Json]]]] = {
         "short_silent": {"rounds": 3, "talk": False},
         "no_artifacts": {"rounds": 4, "artifacts": False},
     },
+    "cogmud": {
+        "default": {"turns": 8},
+        "silent": {"turns": 6, "speech": False},
+        "honest": {"turns": 6, "thievery": False},
+    },
 }
 """Game -> name of a parameter set -> parameters; a game that is not here is played with its defaults."""
 

@@ -7,7 +7,7 @@ seldom does: illegal proposals, burned and vindicated seals, remarks with every 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -17,6 +17,7 @@ from cogeval.core.rng import Stream, stream
 from cogeval.games.cogchemists import Cogchemists
 from cogeval.games.cogchemists.constants import LAB_VERBS, MARKET_VERBS
 from cogeval.games.cogchemists.state import Action, Parameters, State
+from cogeval.testing import golden_cogmud
 from cogeval.testing.cogchemists_record import SEATS, Probe, Script, build_episode
 from cogeval.testing.compare import plain
 
@@ -119,15 +120,21 @@ COGCHEMISTS_CASTS: Final = (
 
 def cogchemists_lines() -> Iterator[str]:
     """The file of Cogchemists traces."""
-    yield from _lines([record_episode(cast) for cast in COGCHEMISTS_CASTS])
+    yield from _lines(record_episode(cast) for cast in COGCHEMISTS_CASTS)
 
 
-def _lines(records: Sequence[Json]) -> Iterator[str]:
+def cogmud_lines() -> Iterator[str]:
+    """The file of Cogmud traces."""
+    yield from _lines(golden_cogmud.records())
+
+
+def _lines(records: Iterable[Json]) -> Iterator[str]:
     for record in records:
         yield json.dumps(record, separators=(",", ":"))
 
 
 TRACES: Final[Mapping[str, Callable[[], Iterator[str]]]] = {
     "cogchemists/traces.jsonl": cogchemists_lines,
+    "cogmud/traces.jsonl": cogmud_lines,
 }
 """File under the golden folder -> its lines."""

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from cogeval.core.game import Decision, Json
 from cogeval.games.cogchemists.constants import INGREDIENTS, SIGNATURES
 from cogeval.games.cogchemists.state import Action
+from cogeval.games.cogmud.state import Action as MudAction
 
 WriteReply: TypeAlias = Callable[[Decision[Any], Any], Mapping[str, Json]]
 """(decision, legal action) -> the reply object that says it."""
@@ -32,5 +33,13 @@ def write_cogchemists_reply(decision: Decision[Action], action: Action) -> Mappi
     return reply
 
 
-WRITE_REPLY: Final[Mapping[str, WriteReply]] = {"cogchemists": write_cogchemists_reply}
+def write_cogmud_reply(decision: Decision[MudAction], action: MudAction) -> Mapping[str, Json]:  # noqa: ARG001 - every decision is of one kind
+    """The sentence as it is."""
+    return {"action": action.sentence, "say": action.say, "notes": action.notes}
+
+
+WRITE_REPLY: Final[Mapping[str, WriteReply]] = {
+    "cogchemists": write_cogchemists_reply,
+    "cogmud": write_cogmud_reply,
+}
 """Game name -> writer; every game of the table has one."""

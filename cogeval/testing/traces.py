@@ -18,7 +18,7 @@ import msgspec
 
 from cogeval.core.game import Json
 from cogeval.errors import InputError
-from cogeval.testing import trace_cogchemists, trace_random
+from cogeval.testing import trace_cogchemists, trace_cogmud, trace_cogmud_parse, trace_random
 from cogeval.testing.compare import Difference, compare
 from cogeval.testing.compare import Path as FieldPath
 from cogeval.testing.trace_files import Record, read_records
@@ -79,6 +79,17 @@ KINDS: Final = (
     ),
     Kind(
         "chemistry order", trace_cogchemists.is_order, trace_cogchemists.rebuild_order, trace_random.no_seat
+    ),
+    Kind("cogmud episodes", trace_cogmud.is_episode, trace_cogmud.rebuild_episode, trace_cogmud.seat_of),
+    Kind("cogmud replies", trace_cogmud.is_reply, trace_cogmud.rebuild_reply, trace_random.no_seat),
+    Kind(
+        "cogmud parse cases",
+        trace_cogmud_parse.is_case,
+        trace_cogmud_parse.rebuild_case,
+        trace_cogmud_parse.seat_of,
+    ),
+    Kind(
+        "unicode tables", trace_cogmud_parse.is_table, trace_cogmud_parse.rebuild_table, trace_random.no_seat
     ),
     Kind("random vectors", trace_random.is_vector, trace_random.rebuild_vector, trace_random.no_seat),
 )

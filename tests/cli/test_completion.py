@@ -17,9 +17,12 @@ from cogeval.cli.verbs import VERBS
     [
         ("cogeval r", ["run", "resume", "rate"]),
         ("cogeval --h", ["--help"]),
-        ("cogeval run game=", ["game=cogchemists"]),
+        ("cogeval run game=", ["game=cogchemists", "game=cogmud"]),
         ("cogeval run game=cogchemists schedule.bl", ["schedule.blocks="]),
-        ("cogeval run -m pool=baselines,random schedule=ro", ["schedule=rotations", "schedule=round_robin"]),
+        (
+            "cogeval run -m pool=cogchemists_baselines,random schedule=ro",
+            ["schedule=rotations", "schedule=round_robin"],
+        ),
         ("cogeval run --cfg j", ["job"]),
         ("cogeval run --pl", ["--plan"]),
         ("cogeval run --cfg job pool=r", ["pool=random"]),

@@ -122,7 +122,7 @@ def test_every_key_is_documented_with_its_default() -> None:
     for line in CONFIGURATION.splitlines():
         if found := re.fullmatch(r"\| `([\w.]+)` \| ([^|]+) \| `([^`]+)` \| ([^|]*)\| ([^|]+) \|", line):
             documented[found[1]] = yaml.safe_load(found[3])
-    assert documented.pop("pool.agents") == "pool=baselines"
+    assert documented.pop("pool.agents") == "pool=${game}_baselines"
     assert expected.pop("pool.agents")
     assert documented == expected
 

@@ -388,13 +388,14 @@ def test_show_tells_what_went_wrong_most_often_in_one_line_each(cogeval, make_ru
 
 
 def test_games_and_agents_list_what_a_run_can_name(cogeval) -> None:
-    (game,) = cogeval("games", "--json").json["games"]
+    game, town = cogeval("games", "--json").json["games"]
+    assert (town["name"], town["seats"], town["baselines"]) == ("cogmud", [6, 6], ["factor", "magpie"])
     assert (game["name"], game["seats"], game["baselines"]) == ("cogchemists", [4, 4], ["assayer", "quack"])
     assert [p["name"] for p in game["parameters"]] == ["rounds", "talk", "artifacts"]
     said = cogeval("agents", "--json").json
     assert {"baseline", "random"} <= {kind["kind"] for kind in said["kinds"]}
-    assert said["baselines"] == {"cogchemists": ["assayer", "quack"]}
-    assert said["pools"]["baselines"]["quack"] == {"kind": "baseline", "baseline": "quack"}
+    assert said["baselines"] == {"cogchemists": ["assayer", "quack"], "cogmud": ["factor", "magpie"]}
+    assert said["pools"]["cogchemists_baselines"]["quack"] == {"kind": "baseline", "baseline": "quack"}
     assert "game.rounds" in cogeval("games").out
     assert "baselines" in cogeval("agents").out
 

@@ -21,6 +21,16 @@ def own_traces() -> Path:
 
 
 @pytest.fixture(scope="session")
+def cogmud_traces() -> Path:
+    return GOLDEN / "cogmud" / "traces.jsonl"
+
+
+@pytest.fixture(scope="session")
+def cogmud_records(cogmud_traces: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in cogmud_traces.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="session")
 def own_records(own_traces: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in own_traces.read_text(encoding="utf-8").splitlines()]
 

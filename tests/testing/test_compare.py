@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cogeval.testing.compare import Given, Text, compare, plain
+from cogeval.testing.compare import Given, Text, Worded, compare, plain
 from cogeval.testing.strategies import json_values
 
 
@@ -37,6 +37,8 @@ def fields(recorded, ours):
         ({"a": ""}, {"a": Text("why")}, ["a"]),
         ({"a": 5}, {"a": Text("why")}, ["a"]),
         ({"a": [1, 2]}, {"a": Given([1])}, ["a[1]"]),
+        ({"a": [1, 2]}, {"a": [Given(1), 3]}, ["a[1]"]),
+        ({"a": [1, 2]}, {"a": [Given(3), 2]}, ["a[0]"]),
         ({"a": 1.5}, {"a": 1.6}, ["a"]),
     ],
 )
@@ -50,6 +52,15 @@ def test_floats_may_be_printed_differently():
 
 def test_text_is_compared_by_presence():
     assert fields({"a": [["anything"]]}, {"a": [[Text("else")]]}) == []
+
+
+def test_worded_text_is_compared_by_what_it_says():
+    greeting = Worded("hello", {"good day"}.__contains__)
+    assert fields({"a": [["hello"], ["good day"]]}, {"a": [[greeting], [greeting]]}) == []
+    assert fields({"a": [["hello"], ["goodbye"], [5]]}, {"a": [[greeting]] * 3}) == ["a[1][0]", "a[2][0]"]
+    (difference,) = compare({"a": "goodbye"}, {"a": greeting}, Counter())
+    assert (difference.expected, difference.got) == ('"goodbye"', '"hello"')
+    assert plain([greeting]) == ["hello"]
 
 
 def test_fields_are_counted_by_kind_and_inputs_not_at_all():

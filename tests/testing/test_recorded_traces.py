@@ -6,8 +6,10 @@ import pytest
 
 from cogeval.testing import traces
 
+FILES = ("cogchemists*.jsonl.gz", "cogmud*.jsonl.gz", "nim_*.json", "heap_order.json")
 
-@pytest.mark.parametrize("pattern", ["cogchemists*.jsonl.gz", "nim_rng.json", "heap_order.json"])
+
+@pytest.mark.parametrize("pattern", FILES)
 def test_recorded_files_replay_with_no_difference(pattern, recorded_folder, capsys):
     files = sorted(recorded_folder.glob(pattern))
     assert files, f"no {pattern} in {recorded_folder}"

@@ -6,10 +6,12 @@ import pytest
 
 from cogeval.agents import AGENTS, build_agent
 from cogeval.core.agent import Reply
+from cogeval.core.rng import stream
 from cogeval.games import GAMES, make_game
 from cogeval.testing.checks import check_agent, check_game
 from cogeval.testing.golden import PARAMETER_SETS
 from cogeval.testing.replies import WRITE_REPLY
+from cogeval.testing.walks import legal_actions
 
 VARIANTS = [
     pytest.param(name, parameters, id=f"{name}-{label}")
@@ -19,13 +21,13 @@ VARIANTS = [
 
 
 class FirstLegal:
-    """A user's agent: the first legal action, as a reply for the game to read."""
+    """A user's agent: the first legal action that comes to hand, as a reply for the game to read."""
 
     def __init__(self, game):
         self._game = game
 
     def decide(self, request):
-        action = next(iter(request.decision.legal))
+        action = legal_actions(request.decision.legal, stream(0, "first"))[0]
         return Reply(payload=WRITE_REPLY[self._game.spec.name](request.decision, action))
 
 

@@ -88,7 +88,7 @@ class Act(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag="act"):
     npc: int
     other: int
     coin: int  # that really changed hands; commission points of a delivery
-    reason: str  # the outcome, one of rules.OUTCOMES
+    reason: str  # the outcome, one of turn.OUTCOMES
     salience: int  # 0..100, how much a highlight reel would want it
     sentence: str  # as stored
     say: str  # as stored

@@ -31,6 +31,7 @@ EVERYTHING: Final = 999  # what "all" counts as
 SENTENCE_CAP: Final = 240  # code points
 SAY_CAP: Final = 160
 NOTES_CAP: Final = 600
+ONE_LINE: Final = str.maketrans("\r\n\t", "   ")  # what becomes a space in stored texts
 LOG_LINES: Final = 12  # that a room keeps of a turn
 LOG_LINE_CAP: Final = 200  # code points
 
