@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from cogeval.games.cogmud.market import SELLERS
-from cogeval.games.cogmud.shops import DEALS
+from cogeval.games.cogmud.shops import DEALS, affordable
 from cogeval.games.cogmud.state import WAIT, Action, Parameters, State
 from cogeval.games.cogmud.world import (
     ASK,
@@ -105,12 +105,9 @@ def _purchase(state: State, seat: int, keeper: int, missing: list[tuple[int, int
     for good, units in missing:
         if good not in DEALS[keeper]:
             continue
-        stock, coin, bought = state.stock[keeper][good], state.coin[seat], 0
+        stock = state.stock[keeper][good]
         most = min(units, stock, CARRY_CAP - sum(state.pack[seat]))
-        asks = ASK[good]
-        while bought < most and asks[stock - bought] <= coin:
-            coin -= asks[stock - bought]
-            bought += 1
+        bought, _ = affordable(good, stock, state.coin[seat], most)
         if bought > 0:
             return _BUY[keeper][good][bought]
     return None

@@ -15,6 +15,22 @@ DEALS: Final = tuple([frozenset(keeper.deals) for keeper in KEEPERS])
 """Goods on each keeper's fixed list (R4.1)."""
 
 
+def affordable(good: int, stock: int, coin: int, most: int) -> tuple[int, int]:
+    """How many units a purse buys at the rising ask, and what they cost (R4.3).
+
+    Args:
+        good: index.
+        stock: units of it in the shop.
+        coin: in the purse.
+        most: units that are wanted, at most `stock`.
+    """
+    asks, units, cost = ASK[good], 0, 0
+    while units < most and cost + asks[stock - units] <= coin:
+        cost += asks[stock - units]
+        units += 1
+    return units, cost
+
+
 def _keeper_is_here(town: Town, seat: int, intent: Intent) -> bool:
     return KEEPERS[intent.npc].room == town.room[seat]
 
@@ -32,15 +48,10 @@ def buy(town: Town, seat: int, intent: Intent) -> str:  # R4.3
     stock = town.stock[keeper][good]
     if stock == 0:
         return "out_of_stock"
-    asks, coin, bought = ASK[good], town.coin[seat], 0
-    most = min(intent.qty, free, stock)
-    while bought < most and asks[stock - bought] <= coin:
-        coin -= asks[stock - bought]
-        bought += 1
+    bought, paid = affordable(good, stock, town.coin[seat], min(intent.qty, free, stock))
     if bought == 0:
         return "cannot_afford"
-    paid = town.coin[seat] - coin
-    town.coin[seat] = coin
+    town.coin[seat] -= paid
     town.till[keeper] += paid
     town.stock[keeper] = with_units(town.stock[keeper], good, -bought)
     town.move_units(seat, good, bought)
