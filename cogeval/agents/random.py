@@ -1,4 +1,4 @@
-"""The agent that takes any legal action with equal probability: the floor of every ladder."""
+"""The agent that draws its actions from the legal ones: the floor of every ladder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ _CODE = "1"  # changes when the same stream would give other actions
 
 
 class RandomAgent:
-    """Draws uniformly from the legal actions.
+    """Draws a legal action as the game's `legal.sample` does: uniformly where they can be listed.
+
+    Where they cannot (any sentence may be legal), the draw is the game's: what somebody might try there.
 
     Args:
         seat: index of the seat; not looked at.
@@ -31,7 +33,7 @@ class RandomAgent:
 
 
 def random_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> AgentEntry:  # noqa: ARG001 - plays any game
-    """Uniform over the legal actions. Parameters: version (a label of yours)."""
+    """Draws a legal action: uniform where they can be listed, else the game's draw. Parameters: version."""
     values = take(name, "random", settings, {"version": (str, _CODE)})
     version = values.pop("version")
     return make_entry(

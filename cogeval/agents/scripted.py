@@ -18,9 +18,10 @@ def baseline_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> Ag
         known = ", ".join(game.spec.baselines)
         raise InputError(f"pool.agents.{name}: expected baseline: NAME, one of {known}; got none")
     if baseline not in game.spec.baselines:
-        raise unknown_name(
+        unknown = unknown_name(
             f"baseline of {game.spec.name} in pool.agents.{name}:", baseline, game.spec.baselines
         )
+        raise InputError(f"{unknown}; pool={game.spec.name}_baselines has them all")
     return make_entry(
         name,
         "baseline",

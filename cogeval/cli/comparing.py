@@ -5,6 +5,7 @@ Invariant: the comparison is over the blocks that both played, whatever runs the
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 
 from cogeval.cli.arguments import Arguments
@@ -16,17 +17,17 @@ from cogeval.cli.showing import rating_of
 from cogeval.errors import InputError
 from cogeval.ratings import compare as compare_agents
 from cogeval.report.tables import comparison_table
+from cogeval.store.roots import LATEST
 
 
 def compare(arguments: Arguments) -> int:
     """Compares agent B with agent A."""
     if len(arguments.words) < 2:
         raise InputError(
-            f"expected two agents, A and B, got {len(arguments.words)}; for example "
-            "cogeval compare quack assayer"
+            f"expected two agents, A and B, got {len(arguments.words)}; for example {_example(arguments)}"
         )
     a, b, *names = arguments.words
-    runs = find_runs(arguments, names or ["latest"])
+    runs = find_runs(arguments, names or [LATEST])
     joined = join(runs, decisions=False)
     warn_of_damage(joined.runs)
     if not joined.table.num_episodes:
@@ -44,3 +45,15 @@ def compare(arguments: Arguments) -> int:
     else:
         show(comparison_table(comparison))
     return 0
+
+
+def _example(arguments: Arguments) -> str:
+    """A command that could be meant: two agents of the latest run, the one that was named first."""
+    try:
+        (run,) = find_runs(arguments, [LATEST])
+        known = [str(agent["name"]) for agent in run.manifest["agents"]]
+    except InputError:  # no run, or none that can be read: the example is only a form
+        known = []
+    known.sort(key=lambda name: name not in arguments.words)
+    pair = known[:2] if len(known) > 1 else ["quack", "assayer"]
+    return shlex.join(["cogeval", "compare", *pair, *arguments.overrides])

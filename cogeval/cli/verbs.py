@@ -101,6 +101,7 @@ VERBS: dict[str, Verb] = {
             ),
             examples=(
                 "cogeval run game=cogchemists schedule.blocks=100 seed=0",
+                "cogeval run game=cogmud game.turns=20 game.thievery=false",
                 "cogeval run -m game.rounds=3,6,10 schedule=rotations",
                 "cogeval run --plan experiment=first_ladder",
             ),
@@ -239,6 +240,7 @@ def help_text() -> str:
         "  cogeval run game=cogchemists schedule.blocks=100 seed=0",
         "  cogeval show latest",
         "  cogeval compare quack assayer latest",
+        "  cogeval run game=cogmud schedule.blocks=20",
     ]
     lines += ["", "flags:"]
     lines += [f"  {'cogeval VERB --help':<28} what VERB takes"]

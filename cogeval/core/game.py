@@ -47,7 +47,7 @@ class Legal(Protocol[A_co]):
         """True when the action is legal; speech and notes are ignored."""
 
     def sample(self, rng: Stream) -> A_co:
-        """Draws one legal action uniformly."""
+        """Draws one legal action: uniformly where countable, else as the game finds sensible."""
 
     def __iter__(self) -> Iterator[A_co]:
         """Iterates in the game's own order, where countable; else raises TypeError."""

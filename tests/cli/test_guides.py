@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shlex
@@ -17,10 +18,13 @@ from cogeval.cli.arguments import Arguments, read_arguments
 from cogeval.cli.composing import Composer
 from cogeval.cli.settings import composer_of
 from cogeval.cli.verbs import VERBS
-from cogeval.config import conf_dir
+from cogeval.config import build_experiment, conf_dir, read_config
+from cogeval.core.agent import Seated
+from cogeval.core.episode import play
 from cogeval.core.game import Game
 from cogeval.core.record import FAULTS
 from cogeval.games import make_game
+from cogeval.games.cogmud.view import Observation
 from cogeval.schedule.designs import DESIGNS
 from cogeval.store.read import episode_journal
 from cogeval.testing.checks import check_agent
@@ -55,7 +59,7 @@ def no_agents_imported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("no_agents_imported")
 def test_the_first_agent_of_the_page_gets_onto_the_ladder(cogeval, make_run, tmp_path: Path) -> None:
-    assert saved(AGENTS, tmp_path) == ["my_agents.py", "mine/pool/eager.yaml"]
+    assert saved(AGENTS, tmp_path)[:2] == ["my_agents.py", "mine/pool/eager.yaml"]
     given = command(AGENTS)
     directory = tmp_path / str(given.value("--config-dir"))
     make_run(f"hydra.searchpath=[file://{directory}]", *given.overrides, "schedule.blocks=8")
@@ -95,6 +99,46 @@ def test_the_model_agent_of_the_page_passes_the_shared_checks(monkeypatch: pytes
     monkeypatch.setenv("MY_API_KEY", "k")
     check_agent(lambda game: names["Asking"](game, "m", "MY_API_KEY"), game, seeds=(0,), deterministic=False)
     assert set(seen) == {"k"}
+
+
+@pytest.fixture
+def courier(tmp_path: Path) -> Any:
+    saved(AGENTS, tmp_path)
+    names: dict[str, Any] = {}
+    exec((tmp_path / "couriers.py").read_text(), names)
+    return names["Courier"]
+
+
+def test_the_courier_of_the_page_passes_the_shared_checks(courier: Any) -> None:
+    check_agent(courier, make_game("cogmud", turns=8), seeds=(0,), deterministic=True)
+
+
+def test_the_courier_of_the_page_delivers_what_was_ordered(courier: Any) -> None:
+    seated = Seated("courier", lambda seat, rng: courier(), deterministic=True)
+    episodes = [asyncio.run(play(make_game("cogmud"), seed, [seated] * 6)) for seed in range(3)]
+    delivered = [seat.statistics["delivered"] for e in episodes for seat in e.results.seats]
+    assert sum(delivered) > 3 * len(delivered)  # of 4
+    assert not any(attempt.fault for e in episodes for attempt in e.attempts)
+
+
+@pytest.mark.usefixtures("courier")
+def test_the_command_for_the_courier_seats_it_beside_the_baselines(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "couriers", raising=False)
+    (line,) = re.findall(r"`cogeval (run [^`]*game=cogmud[^`]*)`", AGENTS)
+    given = read_arguments(VERBS["run"], shlex.split(line)[1:])
+    experiment = build_experiment(read_config(composer_of(given).compose(given.overrides)))
+    assert [agent.name for agent in experiment.agents] == ["courier", "factor", "magpie"]
+    assert (experiment.game.spec.name, experiment.agents[0].seated.deterministic) == ("cogmud", True)
+
+
+def test_the_page_of_agents_names_every_field_of_cogmuds_observation() -> None:
+    section = AGENTS.partition("## Cogmud")[2].partition("## How it is made")[0]
+    cells = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)[1:]
+    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    shown = {name for name, member in vars(Observation).items() if isinstance(member, property)}
+    assert len(named) == len(set(named))
+    assert set(named) == shown | set(Observation.__struct_fields__)
 
 
 def test_the_page_of_agents_names_every_fault() -> None:

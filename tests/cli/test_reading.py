@@ -330,6 +330,15 @@ def test_compare_gives_the_difference_per_block_with_its_interval(cogeval, make_
     assert "expected two agents, A and B, got 1" in cogeval("compare", "random").err
 
 
+def test_compare_with_too_few_agents_names_two_of_the_run(cogeval, make_run) -> None:
+    assert "got 0; for example cogeval compare quack assayer\n" in cogeval("compare").err  # no run yet
+    make_run("~pool.agents.assayer", "+pool.agents.chance.kind=random", done=1)
+    assert "got 0; for example cogeval compare quack random\n" in cogeval("compare").err
+    assert "got 1; for example cogeval compare chance quack\n" in cogeval("compare", "chance").err
+    elsewhere = cogeval("compare", "chance", "run.root=runs").err
+    assert "for example cogeval compare chance quack run.root=runs\n" in elsewhere
+
+
 def test_faults_are_counted_by_kind_and_think_times_are_the_agents_own(
     cogeval, make_run, tmp_path: Path
 ) -> None:

@@ -33,7 +33,7 @@ ROOM_TEXTS: Final = (
 
 OUTCOMES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "ok": "Done, or as much of it as goods, coin and free slots allowed.",
+        "ok": "Done: the one thing that its first verb says, as far as coin, goods and free slots go.",
         "waited": "You let the turn go by.",
         "unparsed": "There was not a single word in it that the town could hear. The turn is lost.",
         "no_verb": "No word in it is an action that the town knows. The turn is lost: begin with a verb"
@@ -52,7 +52,8 @@ OUTCOMES: Final[Mapping[str, str]] = MappingProxyType(
         "cannot_afford": "Your coin does not stretch to even one (or to any fee at all).",
         "npc_broke": "The shopkeeper's till cannot pay for a single unit.",
         "no_matching_commission": "Handed over and gone: no open commission of yours was filled by it.",
-        "no_such_cog": "It names no cog that is in this town.",
+        "no_such_cog": "It names no cog of this town (keepers are no cogs: buy from them, sell to them). The"
+        " turn is lost.",
         "not_in_room": "The cog you named is not here in {room}.",
         "self_target": "You cannot do that with yourself.",
         "no_such_offer": "There is no one offer that this accepts: none is open to you (from that cog), or"
@@ -86,11 +87,11 @@ PHRASEBOOK: Final = (
     ("buy", "I buy 2 salt from Tanner Oda."),
     ("sell", "I sell all my hides to Oda."),
     ("hand in for your commission", "I deliver 2 nails to Guildmaster Vell."),
-    ("give to a cog", "I give Bolt 1 rope.  /  I give Bolt 5 coins."),
-    ("offer goods for coin", "I offer Bolt 2 salt for 20 coins."),
-    ("offer to hire", "I hire Bolt for 6 coins."),
-    ("accept an offer", "I accept Bolt's offer."),
-    ("rob", "I rob Bolt."),
+    ("give to a cog", "I give NAME 1 rope.  /  I give NAME 5 coins."),
+    ("offer goods for coin", "I offer NAME 2 salt for 20 coins."),
+    ("offer to hire", "I hire NAME for 6 coins."),
+    ("accept an offer", "I accept NAME's offer."),
+    ("rob", "I rob NAME."),
     ("ask for the cheapest asks", "I ask Keeper Nesh about my commission."),
     ("speak", 'I say "Meet me at the docks."'),
     ("wait", "I wait."),

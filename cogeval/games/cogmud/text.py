@@ -104,24 +104,27 @@ in rotation.
 
 THE TOWN (one step through an exit takes one turn; shops are where their keepers stand)
 {town}
+When the game begins one good, any of the six, lies on the ground in each of Market Square, Warehouse Yard,
+The Docks, Cutpurse Alley and The Chapel, and one relic more in Warehouse Yard: free for whoever comes by.
 
 A TURN. All six write at the same time. Then the sentences take effect, kind by kind: speech; buying, selling,
 handing to a keeper, asking; taking and dropping; giving to a cog, offering, hiring, accepting; robbing;
 moving. Within a kind, the cog that goes first changes each turn. So what you buy this turn can be stolen this
 turn, and moving away does not save you from a robber who is in your room now. What a room heard is read next
 turn by whoever stands in it then.
-One sentence does one thing: the first verb that the town knows decides, "and then ..." is not done. What
-cannot be read, or is refused, costs the turn; you are told why.
+One sentence does one thing: the first verb that the town knows decides, and "and then ..." is not done though
+the answer is ok. What cannot be read, or is refused, costs the turn; you are told why.
 
-OTHER COGS. Gifts need no consent. An offer (goods for coin, or coin for service) is open to the other cog in
-the next turn only. It accepts by a sentence; the bargain is struck if you are then in one room and both can
-still pay and deliver, since nothing is set aside. Who accepts a hire serves for 3 turns, the present one
-included, and counts on its employer's side in robberies wherever the two share a room.
+OTHER COGS have names that you learn by meeting or hearing of them. Gifts need no consent. An offer (goods
+for coin, or coin for service) is open to the other cog in the next turn only. It accepts by a sentence; the
+bargain is struck if you are then in one room and both can still pay and deliver, since nothing is set aside.
+Who accepts a hire serves for 3 turns, the present one included, and counts on its employer's side in
+robberies wherever the two share a room.
 
 {robbery}
 
-PHRASEBOOK (Bolt stands for any other cog; other wordings work, with one good, one keeper or cog, and the
-number before the good)
+PHRASEBOOK (write another cog's name for NAME; keep to these verbs, one good, and one keeper or cog in a
+sentence, the number before the good)
 {phrases}
 Numbers are digits or words, "all" is as many as possible, no number means 1. Write coin as "20 coins". Text
 between double quotes is spoken and never acted on.
@@ -138,7 +141,7 @@ def _user(observation: Observation) -> str:
     left = observation.turns - observation.turn
     sections = (
         f"Turn {observation.turn + 1} of {observation.turns} ({left} left, this one included). You are "
-        f"{observation.name}, resolved as number {observation.place_in_turn + 1} of 6 within each kind.",
+        f"{observation.name}. Within each kind of act, yours is number {observation.place_in_turn + 1} of 6.",
         "YOUR LAST SENTENCE\n" + _last(observation),
         "YOU\n" + "\n".join(_purse(observation)),
         "YOUR COMMISSIONS (settled with Guildmaster Vell in The Guildhall)\n"

@@ -87,7 +87,7 @@ def test_phrases_compare_and_pickle() -> None:
 def test_every_sentence_of_the_phrasebook_is_understood(what: str, sentences: str) -> None:
     state = opening()
     other = state.names[1]
-    kinds = {understood(state, 0, each.replace("Bolt", other)).kind for each in sentences.split("  /  ")}
+    kinds = {understood(state, 0, each.replace("NAME", other)).kind for each in sentences.split("  /  ")}
     (expected,) = kinds
     assert expected in KINDS, what
 
@@ -95,5 +95,5 @@ def test_every_sentence_of_the_phrasebook_is_understood(what: str, sentences: st
 def test_the_phrasebook_has_a_sentence_for_every_intent() -> None:
     state = opening()
     other = state.names[1]
-    said = {understood(state, 0, s.split("  /  ")[0].replace("Bolt", other)).kind for _, s in PHRASEBOOK}
+    said = {understood(state, 0, s.split("  /  ")[0].replace("NAME", other)).kind for _, s in PHRASEBOOK}
     assert said == set(KINDS)

@@ -76,9 +76,8 @@ def test_the_user_text_shows_all_of_an_observation(
         notes={0: "trust Gizmo"},
     )
     user = game.prompt(game.observe(state, 0)).user
-    assert user.startswith(
-        "Turn 4 of 14 (11 left, this one included). You are Sprocket, resolved as number 4"
-    )
+    assert user.startswith("Turn 4 of 14 (11 left, this one included). You are Sprocket.")
+    assert "yours is number 4 of 6" in user
     assert section(user, "YOUR LAST SENTENCE").startswith('"I go to the moon."\n-> no_target: It names')
     you = section(user, "YOU\n")
     assert "Coin: 17\n" in you
