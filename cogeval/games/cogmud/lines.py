@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from cogeval.games.cogmud.state import Line
+from cogeval.games.cogmud.words import QUOTES
 from cogeval.games.cogmud.world import GOODS, KEEPERS, LOG_LINE_CAP, ROOMS
 
 TEMPLATES: Final[Mapping[str, str]] = MappingProxyType(
@@ -49,6 +50,14 @@ def units(good: int, qty: int) -> str:
     return f"{qty} {GOODS[good].name if qty == 1 else GOODS[good].plural}"
 
 
+_QUOTES: Final = str.maketrans(dict.fromkeys(QUOTES, "'"))
+
+
+def quotable(text: str) -> str:
+    """What a cog said, on one line and without the marks that could end its quotation."""
+    return " ".join(text.splitlines()).translate(_QUOTES)
+
+
 def render(line: Line) -> str:
     """The line in words, cut to the length that a log keeps."""
     parts = [units(line.item, line.qty)] if line.item >= 0 else []
@@ -62,6 +71,6 @@ def render(line: Line) -> str:
         what=" and ".join(parts) or "nothing",
         coin=line.coin,
         place=PLACES.get(line.text, ""),
-        text=line.text,
+        text=quotable(line.text),
     )
     return text[:LOG_LINE_CAP]

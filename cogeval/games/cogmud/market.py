@@ -1,4 +1,4 @@
-"""What a seat that asked about its commissions is told (R6.4).
+"""What keepers show (R4.1), and what they tell a seat that asked about its commissions (R6.4).
 
 Invariant: only keepers that deal in a good and have some count, and ties go to the lowest keeper.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from cogeval.games.cogmud.state import State
+from cogeval.games.cogmud.state import Goods, State
 from cogeval.games.cogmud.world import ASK, COMMISSION_UNITS, GOODS, KEEPERS
 
 Tip: TypeAlias = tuple[int, int, int]
@@ -17,6 +17,14 @@ SELLERS: Final = tuple(
     [tuple([k for k, keeper in enumerate(KEEPERS) if good in keeper.deals]) for good in range(len(GOODS))]
 )
 """SELLERS[good]: the keepers that deal in it, ascending."""
+
+
+_LISTED: Final = tuple([tuple([good in keeper.deals for good in range(len(GOODS))]) for keeper in KEEPERS])
+
+
+def listed(keeper: int, shelf: Goods) -> Goods:
+    """What a keeper shows of its shelf: not the goods that it was handed and does not deal in (R4.1)."""
+    return tuple([units if shown else 0 for units, shown in zip(shelf, _LISTED[keeper], strict=True)])
 
 
 def cheapest(state: State, seat: int) -> tuple[Tip, ...]:

@@ -33,6 +33,7 @@ from cogeval.games.league import ALIASES
 T = TypeVar("T")
 
 _WORDS: Final = tuple(OUTCOMES)
+_UNSHOWN: Final = ("prev_room", "robberies", "robbed")  # columns of which a seat does not see its own entry
 _MOST_COIN: Final = 200  # that a redrawn purse or till holds
 _MOST_LYING: Final = 4  # units of one good on a redrawn floor
 
@@ -50,6 +51,8 @@ def resample_hidden(state: State, seat: int, rng: np.random.Generator) -> State:
         the aliases that the seat has no way to know, redrawn. A cog that the seat saw leave for a room
         is in that room.
     """
+    if state.turn == 0:
+        return _first_turn(state, seat, rng)
     names = _names(state, seat, rng)
     state = replace(state, **_cogs(state, seat, rng), names=names)
     employer, bond = _bonds(state, seat, rng)
@@ -59,12 +62,7 @@ def resample_hidden(state: State, seat: int, rng: np.random.Generator) -> State:
         employer=employer,
         bond=bond,
         **_shops(state, seat, rng),
-        floor=tuple(
-            [
-                lying if room == here else tuple(rng.integers(_MOST_LYING + 1, size=len(GOODS)).tolist())
-                for room, lying in enumerate(state.floor)
-            ]
-        ),
+        floor=_floors(state, here, rng),
         heard=tuple(
             [lines if room == here else _lines(names, rng) for room, lines in enumerate(state.heard)]
         ),
@@ -72,10 +70,32 @@ def resample_hidden(state: State, seat: int, rng: np.random.Generator) -> State:
     )
 
 
+def _first_turn(state: State, seat: int, rng: np.random.Generator) -> State:
+    """Before anybody has acted only the names, rooms and commissions of others and far floors are hidden."""
+    here, drawn = state.room[seat], _cogs(state, seat, rng)
+    return replace(
+        state,
+        names=_names(state, seat, rng),
+        room=drawn["room"],
+        commissions=drawn["commissions"],
+        floor=_floors(state, here, rng),
+    )
+
+
+def _floors(state: State, here: int, rng: np.random.Generator) -> tuple[Goods, ...]:
+    return tuple(
+        [
+            lying if room == here else tuple(rng.integers(_MOST_LYING + 1, size=len(GOODS)).tolist())
+            for room, lying in enumerate(state.floor)
+        ]
+    )
+
+
 def _names(state: State, seat: int, rng: np.random.Generator) -> tuple[str, ...]:
     """Other aliases for the cogs that the seat neither sees nor has read of."""
     shown = set(_known_names(state, seat))
-    read = (state.sentence[seat] + state.notes[seat]).lower()
+    said = [line.text for line in state.heard[state.room[seat]]]
+    read = " ".join([state.sentence[seat], state.notes[seat], *said]).lower()
     kept = {name for name in state.names if name in shown or name.lower() in read}
     fresh = iter(rng.permutation([name for name in ALIASES if name not in kept]).tolist())
     return tuple([name if name in kept else next(fresh) for name in state.names])
@@ -116,7 +136,10 @@ def _cogs(state: State, seat: int, rng: np.random.Generator) -> dict[str, Any]:
         "hint": [bool(rng.integers(2)) for _ in seats],
         "notes": [f"note {rng.integers(1 << 32)}" for _ in seats],
     }
-    columns = {name: _own(getattr(state, name), seat, column) for name, column in drawn.items()}
+    columns = {
+        name: tuple(column) if name in _UNSHOWN else _own(getattr(state, name), seat, column)
+        for name, column in drawn.items()
+    }
     return {"room": room, **columns}
 
 
@@ -157,10 +180,10 @@ def _bonds(state: State, seat: int, rng: np.random.Generator) -> tuple[tuple[int
 def _shops(state: State, seat: int, rng: np.random.Generator) -> dict[str, Any]:
     """Stocks and tills of the other rooms; what the seat was told of the cheapest asks stays true."""
     here = KEEPER_IN[state.room[seat]]
-    stock = [
-        list(shelf) if keeper == here else rng.integers(STOCK_CAP + 1, size=len(GOODS)).tolist()
-        for keeper, shelf in enumerate(state.stock)
-    ]
+    stock = [rng.integers(STOCK_CAP + 1, size=len(GOODS)).tolist() for _ in KEEPERS]
+    if here >= 0:
+        for good in KEEPERS[here].deals:  # what it was handed and does not deal in is hidden too
+            stock[here][good] = state.stock[here][good]
     for index, best, ask in cheapest(state, seat) if state.hint[seat] else ():
         good = state.commissions[seat][index]
         for keeper in SELLERS[good]:

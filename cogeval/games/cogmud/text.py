@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from cogeval.core.game import Prompt
-from cogeval.games.cogmud.lines import render, units
+from cogeval.games.cogmud.lines import quotable, render, units
 from cogeval.games.cogmud.market import Tip
 from cogeval.games.cogmud.prose import PHRASEBOOK, ROOM_TEXTS, outcome_text
 from cogeval.games.cogmud.state import Goods, Line
@@ -97,10 +97,10 @@ next turn you are told the lowest ask in town for each good that you still have 
 
 SHOPS. You buy at the ask and sell at the bid, unit by unit. With s units in stock before a unit changes
 hands: ask = base value + 6 - s, at least 2 and at least half the base, at most three times the base;
-bid = two thirds of the ask, rounded down, at least 1. So each unit that you buy makes the next one dearer
-by 1. Keepers trade only the goods on their lists. Where coin, stock, free slots or the keeper's coin run
-short you get as many units as they allow. Every turn each keeper restocks one unit, of the goods on its list
-in rotation.
+bid = two thirds of the ask, rounded down, at least 1. So each unit that you buy makes the next one dearer,
+by 1 as a rule. Keepers trade only the goods on their lists. Where coin, stock, free slots or the keeper's
+coin run short you get as many units as they allow. Every turn each keeper restocks one unit, of the goods on
+its list in rotation.
 
 THE TOWN (one step through an exit takes one turn; shops are where their keepers stand)
 {town}
@@ -126,8 +126,9 @@ robberies wherever the two share a room.
 PHRASEBOOK (write another cog's name for NAME; keep to these verbs, one good, and one keeper or cog in a
 sentence, the number before the good)
 {phrases}
-Numbers are digits or words, "all" is as many as possible, no number means 1. Write coin as "20 coins". Text
-between double quotes is spoken and never acted on.
+Numbers are digits or words; "all" is as many goods as possible, but no amount of coin; no number means 1.
+Write coin as "20 coins". What stands in the first pair of double quotes is spoken and not acted on; a second
+pair is.
 
 REPLY with one JSON object and nothing else:
 {{"action": "", "say": "", "notes": ""}}
@@ -150,7 +151,7 @@ def _user(observation: Observation) -> str:
         + "\n".join(_place(observation)),
         "HEARD HERE LAST TURN\n" + _listed(_heard(line) for line in observation.heard),
         "OFFERS TO YOU (accept this turn or they lapse)\n" + _listed(map(_offer, observation.offers)),
-        "YOUR NOTES\n" + (observation.notes or "none"),
+        "YOUR NOTES\n" + (" ".join(observation.notes.splitlines()) or "none"),
         "What do you do?",
     )
     return "\n\n".join(sections)
@@ -164,12 +165,7 @@ def _last(observation: Observation) -> str:
     if not observation.outcome:
         return "none yet"
     told = outcome_text(observation.outcome, ROOMS[observation.room].name)
-    return f'"{_flat(observation.sentence)}"\n-> {observation.outcome}: {told}'
-
-
-def _flat(text: str) -> str:
-    """The text on one line, without the marks that would end its quotation."""
-    return " ".join(text.splitlines()).replace('"', "'")
+    return f'"{quotable(observation.sentence)}"\n-> {observation.outcome}: {told}'
 
 
 def _goods(goods: Goods) -> str:
@@ -239,7 +235,7 @@ def _place(observation: Observation) -> Iterable[str]:
 
 def _heard(line: Line) -> str:
     if line.kind == "said":
-        return f'{line.who} said:\n  "{_flat(line.text)}"'
+        return f'{line.who} said:\n  "{quotable(line.text)}"'
     return render(line)
 
 

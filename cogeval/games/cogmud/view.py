@@ -6,14 +6,14 @@ alias that it has not met; what follows from it (prices, exits, free slots) is w
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from cogeval.core.game import Json
 from cogeval.games.cogmud import prose
 from cogeval.games.cogmud.lines import render
-from cogeval.games.cogmud.market import Tip, cheapest
+from cogeval.games.cogmud.market import Tip, cheapest, listed
 from cogeval.games.cogmud.state import (
     Action,
     Goods,
@@ -72,7 +72,7 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
     room: int  # where it stands
     floor: Goods  # what lies here
     here: tuple[str, ...]  # aliases of the other cogs here, in seat order
-    stock: Goods  # of the keeper here; all 0 when there is none
+    stock: Goods  # of the keeper here, of the goods on its list; all 0 when there is none
     till: int  # coin of the keeper here; 0 when there is none
     heard: tuple[Line, ...]  # what happened last turn in the room that it stands in now
     offers: tuple[OpenOffer, ...]  # oldest first
@@ -142,7 +142,7 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
         return (self.seat - self.turn) % 6
 
 
-_NO_STOCK: Goods = (0,) * len(GOODS)
+_NO_STOCK: Final[Goods] = (0,) * len(GOODS)
 
 
 def observe(parameters: Parameters, state: State, seat: int) -> Observation:
@@ -163,7 +163,7 @@ def observe(parameters: Parameters, state: State, seat: int) -> Observation:
         room,
         state.floor[room],
         tuple([names[other] for other in range(6) if state.room[other] == room and other != seat]),
-        state.stock[keeper] if keeper >= 0 else _NO_STOCK,
+        listed(keeper, state.stock[keeper]) if keeper >= 0 else _NO_STOCK,
         state.till[keeper] if keeper >= 0 else 0,
         state.heard[room],
         open_offers(state, seat) if state.offers else (),
@@ -204,6 +204,7 @@ def observation_to_wire(observation: Observation) -> dict[str, Json]:
     room, keeper = ROOMS[observation.room], observation.keeper
     wire["room_name"], wire["dark"] = room.name, room.dark
     wire["exits"] = [ROOMS[near].name for near in room.exits]
+    wire["map"] = _map()
     wire["lying_here"] = _named(observation.floor)
     wire["carrying"], wire["free_slots"] = _named(observation.pack), observation.free_slots
     wire["keeper"] = KEEPERS[keeper].name if keeper >= 0 else None
@@ -228,6 +229,20 @@ def observation_to_wire(observation: Observation) -> dict[str, Json]:
     wire["points"], wire["score"] = observation.points, observation.score
     wire["place_in_turn"] = observation.place_in_turn
     return wire
+
+
+def _map() -> list[Json]:
+    """The whole town, which every seat knows."""
+    return [
+        {
+            "room": room.name,
+            "dark": room.dark,
+            "exits": [ROOMS[near].name for near in room.exits],
+            "keeper": KEEPERS[keeper].name if keeper >= 0 else None,
+            "deals_in": [GOODS[good].name for good in KEEPERS[keeper].deals] if keeper >= 0 else [],
+        }
+        for room, keeper in zip(ROOMS, KEEPER_IN, strict=True)
+    ]
 
 
 def _named(goods: Goods) -> dict[str, Json]:
@@ -257,5 +272,7 @@ def action_to_wire(action: Action) -> dict[str, Json]:
 
 
 def action_from_wire(value: Json) -> Action:
-    """The inverse of `action_to_wire`."""
+    """The inverse of `action_to_wire`; whoever writes no sentence has not decided."""
+    if not isinstance(value, dict) or "sentence" not in value:
+        raise msgspec.ValidationError(f"expected an object with a sentence, got {value!r:.200}")
     return msgspec.convert(value, Action)

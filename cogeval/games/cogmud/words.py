@@ -11,9 +11,11 @@ from typing import Final
 from cogeval.games.cogmud.letters import APOSTROPHE, CURLY_APOSTROPHE, folded
 from cogeval.games.league import BLANKS
 
-_QUOTE_MARKS: Final = "\u201c\u201d\u201e\u00ab\u00bb"
-_QUOTE: Final = re.compile(f'["{_QUOTE_MARKS}]')
-_STRAIGHTENED: Final = str.maketrans(dict.fromkeys(_QUOTE_MARKS, '"'))
+QUOTES: Final = '"\u201c\u201d\u201e\u00ab\u00bb'
+"""Every mark that opens or closes a quotation (R3.2)."""
+
+_QUOTE: Final = re.compile(f"[{QUOTES}]")
+_STRAIGHTENED: Final = str.maketrans(dict.fromkeys(QUOTES, '"'))
 
 
 def lifted(sentence: str) -> tuple[str, str]:

@@ -149,6 +149,16 @@ def test_r5_5_a_fee_above_the_purse_is_cut_and_no_fee_is_one_coin(play: Play, at
     assert [(offer.kind, offer.coin) for offer in turn.next.offers] == [("hire", 3), ("hire", 1)]
 
 
+def test_r5_5_a_posted_hire_names_no_good(play: Play, at: Any) -> None:
+    act = play(at(SMITHY), {0: "I hire Gizmo for 5 coins to fetch rope."}).acts[0]
+    assert (act.reason, act.item, act.coin) == ("ok", -1, 5)
+
+
+def test_r5_7_where_nobody_may_rob_a_contract_is_not_looked_at(play: Play, at: Any) -> None:
+    bound = at(DOCKS, employer={0: 1}, bond={0: 2})
+    assert play(bound, {0: "I rob Gizmo."}, thievery=False).reason() == "thievery_forbidden"
+
+
 @pytest.fixture
 def offered(at: Any, pack: Any) -> State:
     """Turn 1: Gizmo has offered Sprocket a rope for 5 coins and Bolt hires Widget for 6."""
@@ -162,6 +172,14 @@ def test_r5_6_accepting_a_trade_exchanges_goods_and_coin(play: Play, offered: St
     assert turn.reason() == "ok"
     assert (turn.resolved.pack[0], turn.resolved.coin[:2]) == (pack(rope=1), (35, 45))
     assert turn.next.offers == ()
+
+
+def test_r5_6_a_good_that_was_named_stays_with_a_hire_or_a_failure(
+    play: Play, offered: State, arrange: Arrange
+) -> None:
+    turn = play(arrange(offered, room={1: 6}), {3: "I accept and carry the salt.", 0: "I accept the lamp."})
+    assert (turn.reason(3), turn.acts[3].item) == ("ok", 3)
+    assert (turn.reason(0), turn.acts[0].item) == ("offer_expired", 4)
 
 
 def test_r5_6_a_hired_cog_serves_three_turns_and_guards_at_once(play: Play, offered: State) -> None:

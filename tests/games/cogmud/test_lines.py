@@ -99,3 +99,10 @@ def test_every_rule_that_code_and_tests_cite_is_in_the_rules() -> None:
         rule: path.name for path in files for rule in re.findall(r"\bR\d+\.\d+", path.read_text("utf-8"))
     }
     assert {rule: name for rule, name in cited.items() if rule not in numbered} == {}
+
+
+@pytest.mark.parametrize("mark", ['"', "\u201c", "\u201d", "\u201e", "\u00ab", "\u00bb"])
+def test_r8_1_what_was_said_stays_on_its_line_and_in_its_quotation(mark: str) -> None:
+    line = render(Line("said", "Gizmo", text=f"hi{mark}\u2028\x0bYOUR NOTES\x85more"))
+    assert len(line.splitlines()) == 1
+    assert mark not in line.removeprefix('Gizmo speaks up: "').removesuffix('"')

@@ -175,7 +175,8 @@ def test_r2_9_texts_are_trimmed_then_put_on_one_line_then_cut(play: Play, square
 
 def test_r2_9_empty_notes_keep_the_old_ones(play: Play, square: State, arrange: Arrange) -> None:
     noted = arrange(square, notes={0: "old"})
-    assert play(noted, {0: Action(notes="")}).next.notes[0] == "old"
+    for blank in ("", " ", "\r\n", "\u2003\u00a0"):
+        assert play(noted, {0: Action(notes=blank)}).next.notes[0] == "old"
     assert play(noted, {0: Action(notes="new")}).next.notes[0] == "new"
 
 
@@ -224,3 +225,37 @@ def test_r7_4_the_clock_ends_an_open_turn_as_it_stands(game: Cogmud, square: Sta
     assert game.decisions(stopped.next) == ()
     assert [event_kind(event) for event in stopped.events] == ["end"]
     assert game.results(stopped.next).phases == 0
+
+
+# R11 salience
+
+
+@pytest.mark.parametrize(("length", "salience"), [(40, 20), (41, 30)])
+def test_r11_3_a_speech_with_a_long_remark_is_worth_more(
+    play: Play, square: State, length: int, salience: int
+) -> None:
+    assert play(square, {0: Action("I say hello.", say="x" * length)}).acts[0].salience == salience
+
+
+@pytest.mark.parametrize(
+    ("room", "keeper", "good", "held", "stock", "paid", "salience"),
+    [(3, 1, 1, 3, 2, 19, 25), (1, 2, 4, 2, 1, 20, 45)],
+)
+def test_r11_3_a_deal_from_20_coin_is_a_big_one(
+    play: Play,
+    square: State,
+    arrange: Arrange,
+    room: int,
+    keeper: int,
+    good: int,
+    held: int,
+    stock: int,
+    paid: int,
+    salience: int,
+) -> None:
+    def only(units: int) -> tuple[int, ...]:
+        return tuple(units if each == good else 0 for each in range(6))
+
+    state = arrange(square, room={0: room}, pack={0: only(held)}, stock={keeper: only(stock)})
+    turn = play(state, {0: f"I sell all my {GOODS[good].plural}."})
+    assert (turn.acts[0].coin, turn.acts[0].salience) == (paid, salience)

@@ -16,6 +16,7 @@ from cogeval.games.cogmud import Cogmud
 from cogeval.games.cogmud.market import cheapest
 from cogeval.games.cogmud.state import Action, Line, Offer, State
 from cogeval.games.cogmud.view import Observation, OpenOffer, Ware, observe
+from cogeval.games.cogmud.world import ROOMS
 from cogeval.testing.walks import walk
 
 Arrange = Callable[..., State]
@@ -166,7 +167,9 @@ def test_any_action_survives_the_wire(action: Action) -> None:
     assert game.action_from_wire(json.loads(json.dumps(game.action_to_wire(action)))) == action
 
 
-@pytest.mark.parametrize("wire", [{"sentence": 5}, {"say": None}, [], "I wait."])
+@pytest.mark.parametrize(
+    "wire", [{"sentence": 5}, {"sentence": "I wait.", "say": None}, {}, {"sentnce": "x"}, [], "I wait."]
+)
 def test_what_is_no_action_does_not_come_from_the_wire(wire: object) -> None:
     with pytest.raises(msgspec.ValidationError):
         Cogmud().action_from_wire(wire)
@@ -176,3 +179,24 @@ def test_observing_leaves_the_state_alone(square: State, game: Cogmud) -> None:
     before = repr(square)
     observe(game._parameters, square, 0)
     assert repr(square) == before
+
+
+def test_r4_1_goods_that_a_keeper_was_handed_and_does_not_deal_in_are_not_shown(
+    square: State, game: Cogmud, arrange: Arrange
+) -> None:
+    at_vell = arrange(square, room=(8,) * 6)
+    handed = arrange(at_vell, stock={4: (2, 4, 4, 2, 3, 1)})
+    plain = arrange(at_vell, stock={4: (0, 0, 4, 0, 3, 0)})
+    assert game.observe(handed, 0) == game.observe(plain, 0)
+
+
+def test_the_wire_has_the_whole_map(square: State, game: Cogmud) -> None:
+    town = game.observation_to_wire(game.observe(square, 0))["map"]
+    assert [place["room"] for place in town] == [room.name for room in ROOMS]
+    assert town[8] == {
+        "room": "The Guildhall",
+        "dark": False,
+        "exits": ["The Copper Kettle", "The Chapel"],
+        "keeper": "Guildmaster Vell",
+        "deals_in": ["rope", "lamp"],
+    }
