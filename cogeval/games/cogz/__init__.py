@@ -1,0 +1,1 @@
+"""COGZ: two to six seats swap tiles to close chains of one colour. RULES.md numbers its rules."""
