@@ -17,6 +17,7 @@ from cogeval.core.game import AnyGame, Json
 from cogeval.errors import unknown_name
 from cogeval.games.cogchemists import Cogchemists
 from cogeval.games.cogmud import Cogmud
+from cogeval.games.cogz import Cogz
 
 __all__ = ["GAMES", "PARAMETERS", "Parameter", "make_game"]
 
@@ -30,7 +31,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 GAMES: Final[Mapping[str, Callable[..., AnyGame]]] = MappingProxyType(
-    {"cogchemists": Cogchemists, "cogmud": Cogmud}
+    {"cogchemists": Cogchemists, "cogmud": Cogmud, "cogz": Cogz}
 )
 """Makes a game by name; keyword arguments are its parameters."""
 
@@ -45,6 +46,16 @@ PARAMETERS: Final[Mapping[str, tuple[Parameter, ...]]] = MappingProxyType(
             Parameter("turns", 14, "turns of one episode, 6..40; in each every seat says one sentence"),
             Parameter("speech", True, "whether what is said is heard"),
             Parameter("thievery", True, "whether cogs can be robbed"),
+        ),
+        "cogz": (
+            Parameter("seats", 2, "2..6; they decide the board (5x5 to 7x7) and the rounds (9 to 5)"),
+            Parameter("lever", None, "space of the bonus lever, 1..99; null: 20 - seats"),
+            Parameter(
+                "pair_copies", 7, "copies of each two-coloured tile: 1, 3, 5, 7, 9 or 11; 70 tiles in all"
+            ),
+            Parameter("nuts_per_colour", 3, "cognition nuts of each colour, 0..12"),
+            Parameter("setup_locks", True, "whether mechanisms that lie there at the start are locked"),
+            Parameter("open_hands", False, "whether all hands are seen by all"),
         ),
     }
 )

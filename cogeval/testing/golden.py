@@ -41,6 +41,12 @@ PARAMETER_SETS: Final[Mapping[str, Mapping[str, Mapping[str, Json]]]] = {
         "silent": {"turns": 6, "speech": False},
         "honest": {"turns": 6, "thievery": False},
     },
+    "cogz": {
+        "default": {},
+        "three": {"seats": 3},
+        "loose": {"seats": 4, "lever": 9, "pair_copies": 9, "nuts_per_colour": 1, "setup_locks": False},
+        "six_open": {"seats": 6, "open_hands": True},
+    },
 }
 """Game -> name of a parameter set -> parameters; a game that is not here is played with its defaults."""
 

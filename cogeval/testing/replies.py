@@ -13,6 +13,9 @@ from cogeval.core.game import Decision, Json
 from cogeval.games.cogchemists.constants import INGREDIENTS, SIGNATURES
 from cogeval.games.cogchemists.state import Action
 from cogeval.games.cogmud.state import Action as MudAction
+from cogeval.games.cogz import reply as cogz_reply
+from cogeval.games.cogz.legal import Swaps
+from cogeval.games.cogz.state import Action as CogzAction
 
 WriteReply: TypeAlias = Callable[[Decision[Any], Any], Mapping[str, Json]]
 """(decision, legal action) -> the reply object that says it."""
@@ -38,8 +41,15 @@ def write_cogmud_reply(decision: Decision[MudAction], action: MudAction) -> Mapp
     return {"action": action.sentence, "say": action.say, "notes": action.notes}
 
 
+def write_cogz_reply(decision: Decision[CogzAction], action: CogzAction) -> Mapping[str, Json]:
+    """The tile by its letters, the corner of the first, and the cell."""
+    assert isinstance(decision.legal, Swaps), f"expected swaps, got {decision.legal!r}"
+    return cogz_reply.write_reply(decision.legal, action)
+
+
 WRITE_REPLY: Final[Mapping[str, WriteReply]] = {
     "cogchemists": write_cogchemists_reply,
     "cogmud": write_cogmud_reply,
+    "cogz": write_cogz_reply,
 }
 """Game name -> writer; every game of the table has one."""

@@ -17,7 +17,8 @@ from cogeval.cli.verbs import VERBS
     [
         ("cogeval r", ["run", "resume", "rate"]),
         ("cogeval --h", ["--help"]),
-        ("cogeval run game=", ["game=cogchemists", "game=cogmud"]),
+        ("cogeval run game=cogc", ["game=cogchemists"]),
+        ("cogeval run game=cogz", ["game=cogz", *(f"game=cogz_{seats}" for seats in range(3, 7))]),
         ("cogeval run game=cogchemists schedule.bl", ["schedule.blocks="]),
         (
             "cogeval run -m pool=cogchemists_baselines,random schedule=ro",

@@ -25,6 +25,7 @@ from cogeval.core.game import Game
 from cogeval.core.record import FAULTS
 from cogeval.games import make_game
 from cogeval.games.cogmud.view import Observation
+from cogeval.games.cogz.view import Observation as CogzObservation
 from cogeval.schedule.designs import DESIGNS
 from cogeval.store.read import episode_journal
 from cogeval.testing.checks import check_agent
@@ -132,13 +133,63 @@ def test_the_command_for_the_courier_seats_it_beside_the_baselines(tmp_path: Pat
     assert (experiment.game.spec.name, experiment.agents[0].seated.deterministic) == ("cogmud", True)
 
 
-def test_the_page_of_agents_names_every_field_of_cogmuds_observation() -> None:
-    section = AGENTS.partition("## Cogmud")[2].partition("## How it is made")[0]
-    cells = re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE)[1:]
+@pytest.fixture
+def leveller(tmp_path: Path) -> Any:
+    saved(AGENTS, tmp_path)
+    names: dict[str, Any] = {}
+    exec((tmp_path / "levellers.py").read_text(), names)
+    return names["Leveller"]
+
+
+@pytest.mark.parametrize("seats", [2, 5])
+def test_the_leveller_of_the_page_passes_the_shared_checks(leveller: Any, seats: int) -> None:
+    check_agent(leveller, make_game("cogz", seats=seats), seeds=(0,), deterministic=True)
+
+
+def test_the_leveller_of_the_page_beats_the_greed_for_points(leveller: Any) -> None:
+    game = make_game("cogz")
+    won = 0
+    for seed in range(10):
+        agent, state = leveller(), game.initial_state(seed)
+        while decisions := game.decisions(state):
+            (decision,) = decisions
+            if decision.seat == seed % 2:
+                request: Any = types.SimpleNamespace(
+                    observation=game.observe(state, decision.seat), decision=decision
+                )
+                action = agent.decide(request).action
+            else:
+                action = game.baseline("greedy_total", state, decision.seat, seed)
+            state = game.step(state, {decision.seat: action}).next
+        keys = [seat.rank_key for seat in game.results(state).seats]
+        won += keys[seed % 2] > keys[1 - seed % 2]
+    assert won >= 7
+
+
+@pytest.mark.usefixtures("leveller")
+def test_the_command_for_the_leveller_seats_it_beside_the_baselines(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "levellers", raising=False)
+    (line,) = re.findall(r"`cogeval (run [^`]*game=cogz[^`]*)`", AGENTS)
+    given = read_arguments(VERBS["run"], shlex.split(line)[1:])
+    experiment = build_experiment(read_config(composer_of(given).compose(given.overrides)))
+    assert [agent.name for agent in experiment.agents] == ["leveller", "greedy_total", "chance"]
+    assert (experiment.game.spec.name, experiment.agents[0].seated.deterministic) == ("cogz", True)
+
+
+@pytest.mark.parametrize(
+    ("section", "after", "observation"),
+    [("## Cogmud", "## COGZ", Observation), ("## COGZ", "## How it is made", CogzObservation)],
+)
+def test_the_page_of_agents_names_every_field_of_an_observation(
+    section: str, after: str, observation: type[Observation | CogzObservation]
+) -> None:
+    text = AGENTS.partition(f"\n{section}\n")[2].partition(f"\n{after}\n")[0]
+    cells = re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE)[1:]
     named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
-    shown = {name for name, member in vars(Observation).items() if isinstance(member, property)}
+    shown = {name for name, member in vars(observation).items() if isinstance(member, property)}
     assert len(named) == len(set(named))
-    assert set(named) == shown | set(Observation.__struct_fields__)
+    assert set(named) == shown | set(observation.__struct_fields__)
 
 
 def test_the_page_of_agents_names_every_fault() -> None:

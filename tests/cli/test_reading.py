@@ -397,13 +397,18 @@ def test_show_tells_what_went_wrong_most_often_in_one_line_each(cogeval, make_ru
 
 
 def test_games_and_agents_list_what_a_run_can_name(cogeval) -> None:
-    game, town = cogeval("games", "--json").json["games"]
+    game, town, tiles = cogeval("games", "--json").json["games"]
     assert (town["name"], town["seats"], town["baselines"]) == ("cogmud", [6, 6], ["factor", "magpie"])
+    assert (tiles["name"], tiles["seats"], tiles["baselines"][0]) == ("cogz", [2, 6], "balanced")
     assert (game["name"], game["seats"], game["baselines"]) == ("cogchemists", [4, 4], ["assayer", "quack"])
     assert [p["name"] for p in game["parameters"]] == ["rounds", "talk", "artifacts"]
     said = cogeval("agents", "--json").json
     assert {"baseline", "random"} <= {kind["kind"] for kind in said["kinds"]}
-    assert said["baselines"] == {"cogchemists": ["assayer", "quack"], "cogmud": ["factor", "magpie"]}
+    assert said["baselines"] == {
+        "cogchemists": ["assayer", "quack"],
+        "cogmud": ["factor", "magpie"],
+        "cogz": ["balanced", "greedy_total", "greedy_lowest", "lookahead"],
+    }
     assert said["pools"]["cogchemists_baselines"]["quack"] == {"kind": "baseline", "baseline": "quack"}
     assert "game.rounds" in cogeval("games").out
     assert "baselines" in cogeval("agents").out

@@ -46,7 +46,10 @@ class Value(msgspec.Struct, frozen=True, gc=False):
     mechanisms: tuple[int, ...]  # colours of the mechanisms that it completes (R4.3)
 
 
-LOCK_MASK: Final = (0b00000, 0b11100, 0b10011, 0b11111)
+ARC_BITS: Final = (0b11100, 0b10011)
+"""ARC_BITS[arc]: the bits of a placed tile that say where one of its arcs lies and in what colour."""
+
+LOCK_MASK: Final = (0, *ARC_BITS, 0b11111)
 """LOCK_MASK[locked]: the bits of a placed tile that its locked arcs hold fast (R3.4)."""
 
 _ARC_OF: Final = bytes(int((port - (code >> 4)) % 4 >= 2) for code in range(NUM_PLACED) for port in range(4))
@@ -147,7 +150,7 @@ def value_of(layout: Layout, cell: int, code: int) -> Value:
     """
     changed = layout.board[cell] ^ code
     points, mechanisms, counted = [0] * NUM_COLOURS, [], False
-    for arc, bits in ((0, 0b11100), (1, 0b10011)):
+    for arc, bits in enumerate(ARC_BITS):
         if changed & bits:
             length, mechanism, joined = chain(layout, cell, code, arc)
             colour = code & 3 if arc else code >> 2 & 3
@@ -195,14 +198,14 @@ def swapped(layout: Layout, cell: int, code: int, *, locks: bool) -> Layout:
     moved = Layout(
         layout.rows, layout.columns, after, bytes(colours), bytes(lengths), bytes(ends), layout.locked
     )
-    return replace(moved, locked=_with_locks(moved, cell)) if locks else moved
+    return replace(moved, locked=_with_locks(moved, cell, layout.board[cell] ^ code)) if locks else moved
 
 
-def _with_locks(layout: Layout, cell: int) -> bytes:
-    """The locks, once the mechanisms that run through a cell hold all their segments fast (R3.3)."""
+def _with_locks(layout: Layout, cell: int, changed: int) -> bytes:
+    """The locks, once the mechanisms of a cell's changed arcs hold all their segments fast (R3.3)."""
     locked, board, nexts = bytearray(layout.locked), layout.board, neighbours(layout.rows, layout.columns)
-    for arc in (0, 1):
-        if not chain(layout, cell, board[cell], arc).mechanism:
+    for arc, bits in enumerate(ARC_BITS):
+        if not changed & bits or not chain(layout, cell, board[cell], arc).mechanism:
             continue
         locked[cell] |= 1 << arc
         first = (board[cell] >> 4) + 2 * arc

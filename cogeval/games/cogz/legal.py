@@ -8,7 +8,8 @@ all the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import compress
 from typing import Final
 
 import msgspec
@@ -16,9 +17,20 @@ import msgspec
 from cogeval.core.rng import Stream
 from cogeval.games.cogz.chains import LOCK_MASK, Layout
 from cogeval.games.cogz.state import Action, Hand
-from cogeval.games.cogz.tiles import HAND, NUM_ROTATIONS, PLACED, ROTATIONS
+from cogeval.games.cogz.tiles import HAND, NUM_PLACED, NUM_ROTATIONS, PLACED, ROTATIONS, TILES
 
 _FREE: Final = 0
+_IS_FREE: Final = bytes([1]) + bytes(255)  # translates locks to 1 where there is none
+
+_NUM_FITTING: Final = tuple(
+    bytes(
+        sum(not (PLACED[tile][rotation] ^ code) & LOCK_MASK[locked] for rotation in ROTATIONS[tile])
+        for code in range(NUM_PLACED)
+        for locked in range(len(LOCK_MASK))
+    )
+    for tile in range(len(TILES))
+)
+"""_NUM_FITTING[tile][code * 4 + locked]: in how many ways a tile fits where another with locks lies."""
 
 
 @lru_cache(4096)
@@ -34,11 +46,21 @@ def choices(hand: Hand) -> tuple[tuple[int, int, int], ...]:
     )
 
 
-@lru_cache(65_536)
-def _fitting(hand: Hand, code: int, locked: int) -> tuple[tuple[int, int, int], ...]:
-    """Those of them that keep the locked arcs of a placed tile (R3.4)."""
-    mask = LOCK_MASK[locked]
-    return tuple([choice for choice in choices(hand) if not (choice[2] ^ code) & mask])
+@cache
+def _table(rows: int, columns: int) -> tuple[tuple[tuple[Action, ...], ...], ...]:
+    """Every action of a board, made once: by slot, rotation and cell."""
+    cells = [divmod(cell, columns) for cell in range(rows * columns)]
+    return tuple(
+        [
+            tuple(
+                [
+                    tuple([Action(slot, rotation, row, column) for row, column in cells])
+                    for rotation in range(NUM_ROTATIONS)
+                ]
+            )
+            for slot in range(HAND)
+        ]
+    )
 
 
 class Swaps(msgspec.Struct, frozen=True, gc=False):
@@ -62,36 +84,43 @@ class Swaps(msgspec.Struct, frozen=True, gc=False):
         code = PLACED[self.hand[action.slot]][action.rotation]
         return "locked" if (code ^ layout.board[cell]) & LOCK_MASK[layout.locked[cell]] else None
 
-    def fitting(self, cell: int) -> tuple[tuple[int, int, int], ...]:
-        """The canonical choices for one cell: (slot, rotation, code)."""
-        locked = self.layout.locked[cell]
-        if locked == _FREE:
-            return choices(self.hand)
-        return _fitting(self.hand, self.layout.board[cell], locked)
-
     def __contains__(self, action: object) -> bool:
         return self.why_illegal(action) is None
 
     def __iter__(self) -> Iterator[Action]:
-        columns = self.layout.columns
-        by_choice: dict[tuple[int, int, int], list[int]] = {choice: [] for choice in choices(self.hand)}
-        for cell in range(len(self.layout.board)):
-            for choice in self.fitting(cell):
-                by_choice[choice].append(cell)
-        for (slot, rotation, _), cells in by_choice.items():
-            for cell in cells:
-                yield Action(slot, rotation, *divmod(cell, columns))
+        layout, table = self.layout, _table(self.layout.rows, self.layout.columns)
+        held, free = self._held(), layout.locked.translate(_IS_FREE)
+        for slot, rotation, code in choices(self.hand):
+            open_cells = bytearray(free)
+            for cell, there, mask in held:
+                open_cells[cell] = not (there ^ code) & mask
+            yield from compress(table[slot][rotation], open_cells)
+
+    def __bool__(self) -> bool:
+        return _FREE in self.layout.locked or len(self) > 0  # any tile may go to a cell without a lock
 
     def __len__(self) -> int:
         free = self.layout.locked.count(_FREE)
-        num = free * len(choices(self.hand))
-        if free == len(self.layout.board):
-            return num
-        hand, board = self.hand, self.layout.board
-        for cell, locked in enumerate(self.layout.locked):
-            if locked:
-                num += len(_fitting(hand, board[cell], locked))
-        return num
+        return free * len(choices(self.hand)) + sum(self._num_fitting())
+
+    def _held(self) -> list[tuple[int, int, int]]:
+        """Each cell with a locked arc, its tile, and the bits of it that must stay."""
+        if not any(self.layout.locked):
+            return []
+        board = self.layout.board
+        return [
+            (cell, board[cell], LOCK_MASK[locked]) for cell, locked in enumerate(self.layout.locked) if locked
+        ]
+
+    def _num_fitting(self) -> list[int]:
+        """How many choices fit into each cell with a locked arc."""
+        if not any(self.layout.locked):
+            return []
+        keys = [
+            code << 2 | held for code, held in zip(self.layout.board, self.layout.locked, strict=True) if held
+        ]
+        tables = [_NUM_FITTING[tile] for tile in set(self.hand)]
+        return [sum([table[key] for table in tables]) for key in keys]
 
     def sample(self, rng: Stream) -> Action:
         """Draws one of the canonical swaps uniformly.
@@ -99,11 +128,37 @@ class Swaps(msgspec.Struct, frozen=True, gc=False):
         Raises:
             ValueError: when there is none.
         """
-        index = rng.below(len(self))
-        for cell in range(len(self.layout.board)):
-            fitting = self.fitting(cell)
-            if index < len(fitting):
-                slot, rotation, _ = fitting[index]
-                return Action(slot, rotation, *divmod(cell, self.layout.columns))
-            index -= len(fitting)
-        raise AssertionError("expected len() to count the swaps")
+        layout, everywhere = self.layout, choices(self.hand)
+        table, fitting = _table(layout.rows, layout.columns), self._num_fitting()
+        free = len(layout.board) - len(fitting)
+        num_free = free * len(everywhere)
+        index = rng.below(num_free + sum(fitting))
+        if index < num_free:
+            place, nth = divmod(index, free)
+            slot, rotation, _ = everywhere[place]
+            return table[slot][rotation][_nth_free(layout.locked, nth) if fitting else nth]
+        index -= num_free
+        for cell, there, mask in self._held():
+            for slot, rotation, code in everywhere:
+                if not (there ^ code) & mask:
+                    if index == 0:
+                        return table[slot][rotation][cell]
+                    index -= 1
+        raise AssertionError("expected an index below the number of swaps")
+
+    def first_idle(self) -> Action:
+        """The first swap that changes nothing on the board; the first of all where there is none."""
+        layout = self.layout
+        for slot, rotation, code in choices(self.hand):
+            cell = layout.board.find(code)
+            if cell >= 0:
+                return _table(layout.rows, layout.columns)[slot][rotation][cell]
+        return next(iter(self))
+
+
+def _nth_free(locked: bytes, nth: int) -> int:
+    """The cell of that number among those without a locked arc."""
+    cell = -1
+    for _ in range(nth + 1):
+        cell = locked.index(_FREE, cell + 1)
+    return cell

@@ -73,7 +73,7 @@ def opening_state(parameters: Parameters, seed: int) -> State:
     layout = make_layout(shape.rows, shape.columns, board)
     if not parameters.setup_locks:
         layout = replace(layout, locked=bytes(len(board)))
-    return arranged(parameters, layout, hands)
+    return _first_able(parameters, arranged(parameters, layout, hands), 0, 0, 1, False, [])
 
 
 def arranged(parameters: Parameters, layout: Layout, hands: tuple[Hand, ...]) -> State:
@@ -149,20 +149,31 @@ def swapped_state(parameters: Parameters, state: State, action: Action) -> tuple
 
 def _next_turn(parameters: Parameters, state: State, events: list[Event]) -> State:
     """Who decides next: the same seat while it has swaps left, else the next that can swap (R5)."""
-    seat, round_, pending = state.seat, state.round, state.pending
-    last, bonus = SHAPES[parameters.seats].rounds, pending > 0
+    if state.pending:
+        return _first_able(parameters, state, state.seat, state.round, state.pending, True, events)
+    return _first_able(parameters, state, state.seat + 1, state.round, 1, False, events)
+
+
+def _first_able(
+    parameters: Parameters,
+    state: State,
+    seat: int,
+    round_: int,
+    pending: int,
+    bonus: bool,
+    events: list[Event],
+) -> State:
+    """The state in which this seat decides, or the next one that has a legal swap (R5.4)."""
     while True:
-        if pending == 0:
-            seat, pending, bonus = seat + 1, 1, False
-            if seat == parameters.seats:
-                seat, round_ = 0, round_ + 1
-            if round_ == last:
-                events.append(Ended("complete"))
-                return replace(state, seat=-1, round=last, pending=0, bonus=False, reason="complete")
-        if len(Swaps(state.layout, state.hands[seat])):
+        if seat == parameters.seats:
+            seat, round_ = 0, round_ + 1
+        if round_ == SHAPES[parameters.seats].rounds:
+            events.append(Ended("complete"))
+            return replace(state, seat=-1, round=round_, pending=0, bonus=False, reason="complete")
+        if Swaps(state.layout, state.hands[seat]):
             return replace(state, seat=seat, round=round_, pending=pending, bonus=bonus)
-        events.append(Passed(round_, seat))  # R5.4
-        pending = 0
+        events.append(Passed(round_, seat))
+        seat, pending, bonus = seat + 1, 1, False
 
 
 def end(state: State, reason: str) -> Step[State]:
