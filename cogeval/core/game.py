@@ -112,6 +112,9 @@ class Game(Protocol[S, A, O]):
     def why_illegal(self, state: S, seat: Seat, action: A) -> str | None:
         """The game's reason word when the action is illegal for the seat now, else None."""
 
+    def explain_illegal(self, state: S, seat: Seat, action: A, reason: str) -> str:
+        """Says in the words of a reply why an action is illegal: the hint before the retry."""
+
     def step(self, state: S, actions: Mapping[Seat, A]) -> Step[S]:
         """Resolves a phase. `actions` holds exactly the deciding seats; never raises on those."""
 

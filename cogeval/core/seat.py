@@ -315,13 +315,14 @@ class SeatPlay:
                 )
                 return _Verdict(None, "unreadable", what)
             reason = self._game.why_illegal(state, self._seat, action)
+            if reason is not None:
+                why = self._game.explain_illegal(state, self._seat, action, reason)
+                return _Verdict(action, "illegal", why[:_DETAIL_CHARS], text)
         except ActionError as error:
             return _Verdict(None, "unreadable", error.hint[:_DETAIL_CHARS])
         except BaseException as error:  # noqa: BLE001 - an ill-typed action may break its reader in any way
             what = f"expected an action of {self._game.spec.name}, got {type(reply.action).__name__}"
             return _Verdict(None, "unreadable", f"{what}: {_describe(error)}"[:_DETAIL_CHARS])
-        if reason is not None:
-            return _Verdict(action, "illegal", f"{text} is not legal now: {reason}"[:_DETAIL_CHARS], text)
         return _Verdict(action, None, None, text)
 
     def _attempt(

@@ -189,7 +189,7 @@ def seat_table(ladder: Ladder) -> Group:
     ]
     notes = [Note("Elo of a seat against the mean seat; the ladder's ratings are adjusted for it")]
     if not effects:
-        notes = [Note("no seat effects: the ladder was fitted without them, or the lineups cannot tell them")]
+        notes = [Note("no seat effects: the episodes do not tell seats and agents apart; more blocks may")]
     elif any(e.elo_low is None for e in effects):
         notes += [Note(text) for text in ladder.warnings]
     return with_notes("Seat effects", grid(columns, rows), notes)
@@ -255,7 +255,8 @@ def _row_notes(rows: Sequence[LadderRow], anchor: str | None) -> list[Note]:
         missing = row.elo_low is None and row.name != anchor
         reason = "; ".join(row.flags) or ("the data do not support one" if missing else "")
         if reason:
-            reasons.setdefault(f"no interval: {reason}" if missing else reason, []).append(row.name)
+            told = f"no interval: {reason}" if missing and not reason.startswith("no interval") else reason
+            reasons.setdefault(told, []).append(row.name)
     notes = [Note(f"{', '.join(names)}: {reason}") for reason, names in reasons.items()]
     return notes + [Note(text) for row in rows for text in _bounds(row)]
 

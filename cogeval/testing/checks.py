@@ -31,6 +31,7 @@ GAME_CHECKS: Final[tuple[Check, ...]] = (
     episode_checks.same_seed_gives_the_same_episode,
     episode_checks.chance_comes_from_the_seed_alone,
     episode_checks.stop_ends_the_episode_at_any_phase,
+    episode_checks.illegal_actions_are_explained,
     episode_checks.baselines_are_legal_and_pure,
     episode_checks.hidden_things_do_not_show,
     episode_checks.states_pickle,

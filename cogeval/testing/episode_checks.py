@@ -146,6 +146,21 @@ def stop_ends_the_episode_at_any_phase(game: AnyGame, walks: Sequence[Walk]) -> 
             _check_results(game, final, position.phase, f"{position.place}, stopped")
 
 
+def illegal_actions_are_explained(game: AnyGame, walks: Sequence[Walk]) -> None:
+    """What was legal elsewhere is legal here too, or refused with a reason and an explanation."""
+    played = [
+        (seat, action) for each in walks for actions in each.actions for seat, action in actions.items()
+    ]
+    for position, decision in places(walks):
+        for seat, action in played[:: max(1, len(played) // 20)]:
+            reason = game.why_illegal(position.state, decision.seat, action)
+            if reason is not None:
+                told = game.explain_illegal(position.state, decision.seat, action, reason)
+                place = f"{position.place}, seat {decision.seat}"
+                assert isinstance(told, str), f"{place}: expected a text for {action} of seat {seat}"
+                assert told.strip(), f"{place}: expected an explanation of {reason!r}, got an empty one"
+
+
 def baselines_are_legal_and_pure(game: AnyGame, walks: Sequence[Walk]) -> None:
     """At any position every baseline decides legally, the same each time, and changes nothing."""
     for position, decision in places(walks):

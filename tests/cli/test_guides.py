@@ -25,6 +25,7 @@ from cogeval.core.game import Game
 from cogeval.core.record import FAULTS
 from cogeval.games import make_game
 from cogeval.games.cogmud.view import Observation
+from cogeval.games.cogz.state import Swap
 from cogeval.games.cogz.view import Observation as CogzObservation
 from cogeval.schedule.designs import DESIGNS
 from cogeval.store.read import episode_journal
@@ -175,6 +176,21 @@ def test_the_command_for_the_leveller_seats_it_beside_the_baselines(tmp_path: Pa
     experiment = build_experiment(read_config(composer_of(given).compose(given.overrides)))
     assert [agent.name for agent in experiment.agents] == ["leveller", "greedy_total", "chance"]
     assert (experiment.game.spec.name, experiment.agents[0].seated.deterministic) == ("cogz", True)
+
+
+def test_the_game_by_hand_of_the_page_is_played_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = [
+        block for block in re.findall(r"```python\n(.*?)```", AGENTS, re.DOTALL) if "results(" in block
+    ]
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert len(json.loads(capsys.readouterr().out)) == 3
+    assert names["game"].results(names["state"]).reason == "complete"
+
+
+def test_the_page_of_agents_names_every_field_of_a_swap() -> None:
+    (text,) = re.findall(r"^A swap of the record: (.*?)\n\n", AGENTS, re.MULTILINE | re.DOTALL)
+    assert tuple(re.findall(r"`(\w+)`", text)) == Swap.__struct_fields__
 
 
 @pytest.mark.parametrize(

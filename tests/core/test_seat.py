@@ -347,7 +347,7 @@ def test_an_illegal_action_twice_falls_back() -> None:
     assert faults(episode) == ["illegal", "illegal", None]
     assert [a.action for a in episode.attempts] == [Bid(10), Bid(-1), Bid(7)]
     assert [a.attempt for a in episode.attempts] == [0, 1, 2]
-    assert asked[1].hint == '{"amount":10,"say":""} is not legal now: range'
+    assert asked[1].hint == "a bid of 10 is not legal: range"
 
 
 def test_an_exception_on_the_retry_falls_back() -> None:

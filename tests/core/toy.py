@@ -71,6 +71,9 @@ class Bids:
     def why_illegal(self, state: Table, seat: int, action: Bid) -> str | None:
         return None if action in Amounts(9) else "range"
 
+    def explain_illegal(self, state: Table, seat: int, action: Bid, reason: str) -> str:
+        return f"a bid of {action.amount} is not legal: {reason}"
+
     def step(self, state: Table, actions: Mapping[int, Bid]) -> Step[Table]:
         assert [d.seat for d in self.decisions(state)] == list(actions)
         assert all(type(a) is Bid and type(a.amount) is int for a in actions.values()), actions

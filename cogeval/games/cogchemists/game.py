@@ -78,6 +78,10 @@ class Cogchemists:
         """The reason word when the action is illegal for the seat now, else None."""
         return rules.moves_of(self._parameters, state, seat).why_illegal(action)
 
+    def explain_illegal(self, state: State, seat: int, action: Action, reason: str) -> str:  # noqa: ARG002 - the words are the action's own
+        """Says why an action is illegal, and where the legal ones stand."""
+        return f"{text.named_action(action)} is not legal now: {reason}; choose one of your legal actions"
+
     def step(self, state: State, actions: Mapping[int, Action]) -> Step[State]:
         """Resolves the open phase; an action that is illegal by its turn is rejected with its reason."""
         return rules.resolve_phase(self._parameters, state, actions)

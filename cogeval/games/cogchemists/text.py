@@ -174,6 +174,11 @@ def _named_fields(verb: str, a: int, b: int, signature: int, artifact: str) -> s
     return " ".join(words)
 
 
+def named_action(action: Action) -> str:
+    """An action in the words of a reply."""
+    return _named_fields(action.action, action.a, action.b, action.signature, action.artifact)
+
+
 def _act_line(act: Act, names: tuple[str, ...]) -> str:
     drawn = f", drew {', '.join(INGREDIENTS[card] for card in act.draws)}" if act.draws else ""
     lost = f" (lost {', '.join(INGREDIENTS[card] for card in act.discarded)})" if act.discarded else ""

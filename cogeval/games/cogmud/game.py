@@ -74,6 +74,10 @@ class Cogmud:
         """None for every action made of texts: what the town cannot read is a turn lost, not a fault."""
         return phrases.why_illegal(action)
 
+    def explain_illegal(self, state: State, seat: int, action: Action, reason: str) -> str:  # noqa: ARG002 - there is one reason
+        """Says what an action consists of."""
+        return f"{reason}: expected a sentence, a remark and notes, all of them texts"
+
     def step(self, state: State, actions: Mapping[int, Action]) -> Step[State]:
         """Resolves the open turn; what the town refuses has no effect but its outcome."""
         return rules.resolve_turn(self._parameters, state, actions)

@@ -36,7 +36,10 @@ def decide(name: str, parameters: Parameters, state: State, seat: int) -> Action
 
     Raises:
         InputError: when there is none of that name.
+        ValueError: when it is not the seat's turn.
     """
+    if state.seat != seat:
+        raise ValueError(f"expected the seat whose turn it is ({state.seat}, -1 for nobody), got {seat}")
     decider = _DECIDERS.get(name)
     if decider is None:
         raise unknown_name("baseline of cogz", name, BASELINES)

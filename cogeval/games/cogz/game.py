@@ -12,7 +12,7 @@ import numpy as np
 
 from cogeval.core.game import AnyGame, Decision, GameSpec, Json, Prompt, Results, Step
 from cogeval.errors import InputError, unknown_name
-from cogeval.games.cogz import baselines, reply, resample, rules, text, view
+from cogeval.games.cogz import baselines, lines, reply, resample, rules, text, view
 from cogeval.games.cogz.legal import Swaps
 from cogeval.games.cogz.state import Action, Event, Parameters, State
 from cogeval.games.cogz.tiles import SHAPES
@@ -106,6 +106,10 @@ class Cogz:
         if seat != state.seat:
             return "not_your_turn"
         return Swaps(state.layout, state.hands[seat]).why_illegal(action)
+
+    def explain_illegal(self, state: State, seat: int, action: Action, reason: str) -> str:
+        """Says why a swap is illegal, and what its cell would take."""
+        return lines.explain_illegal(state.layout, state.hands[seat], action, reason)
 
     def step(self, state: State, actions: Mapping[int, Action]) -> Step[State]:
         """Carries out the swap of the seat whose turn it is."""

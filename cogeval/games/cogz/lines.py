@@ -11,7 +11,18 @@ from typing import TypeAlias
 import msgspec
 
 from cogeval.games.cogz.chains import Layout
-from cogeval.games.cogz.tiles import COLOUR_IN, PORT_OUT, neighbours, placed_text
+from cogeval.games.cogz.state import Action, Hand
+from cogeval.games.cogz.tiles import (
+    COLOUR_IN,
+    COLOUR_NAMES,
+    CORNERS,
+    PORT_OUT,
+    TILE_TEXTS,
+    colour_at,
+    corners_of,
+    neighbours,
+    placed_text,
+)
 
 Arc: TypeAlias = tuple[int, int]
 """A segment of the board: its cell, row by row from the top left, and its corner (NE SE SW NW)."""
@@ -96,3 +107,21 @@ def board_texts(layout: Layout) -> list[str]:
     """The board in letters, a text a row: "0RG 1BB", which `chains.layout_of` reads."""
     texts = [placed_text(code) for code in layout.board]
     return [" ".join(texts[at : at + layout.columns]) for at in range(0, len(texts), layout.columns)]
+
+
+def explain_illegal(layout: Layout, hand: Hand, action: Action, reason: str) -> str:
+    """Why a swap is illegal, in the words of a reply, and what its cell would take."""
+    if reason != "locked":
+        return f"{reason}: expected a swap of your turn, with a tile of your hand, to a cell of the board"
+    cell = action.row * layout.columns + action.column
+    there, held = layout.board[cell], layout.locked[cell]
+    kept = [
+        f"{COLOUR_NAMES[colour_at(there, corner)]} at {CORNERS[corner]}"
+        for arc, corner in enumerate(corners_of(there))
+        if held >> arc & 1
+    ]
+    where, tile = cell_text(cell, layout.columns), TILE_TEXTS[hand[action.slot]]
+    return (
+        f"{tile} with {tile[0]} at {CORNERS[action.rotation]} is illegal at {where}: locked there is "
+        f"{' and '.join(kept)}, which your tile must repeat; or choose another cell"
+    )

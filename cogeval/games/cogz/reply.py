@@ -16,7 +16,7 @@ from cogeval.games.cogz.chains import Layout
 from cogeval.games.cogz.legal import Swaps
 from cogeval.games.cogz.lines import cell_text
 from cogeval.games.cogz.state import Action, Hand, Parameters, State
-from cogeval.games.cogz.tiles import COLOURS, CORNERS, ROTATIONS, TILE_TEXTS
+from cogeval.games.cogz.tiles import COLOUR_NAMES, COLOURS, CORNERS, ROTATIONS, TILE_TEXTS
 
 _NOISE: Final = re.compile(r"[\s,/_+-]+")
 _COMPASS: Final = (("NORTH", "N"), ("SOUTH", "S"), ("EAST", "E"), ("WEST", "W"))
@@ -26,7 +26,8 @@ _CELL: Final = re.compile(r"([A-Z])([1-9])")
 def parse_reply(state: State, seat: int, reply: Mapping[str, object]) -> Action:
     """Reads a reply object as an action of the seat.
 
-    Letter case, blanks and the order of a tile's letters do not matter: "GR" at NE means green at NE.
+    Letter case, blanks and the order of a tile's letters do not matter, and colours may be spelled out: "GR"
+    or "green red" at NE means green at NE.
 
     Raises:
         ActionError: when a field is missing or cannot be read, or the hand has no such tile.
@@ -47,13 +48,16 @@ def _read(reply: Mapping[str, object], name: str) -> str:
 
 
 def _refusal(reply: Mapping[str, object], name: str, what: str) -> ActionError:
-    return ActionError(f'expected "{name}" as {what}, got {reply.get(name)!r:.40}')
+    got = f"{reply[name]!r:.40}" if name in reply else "nothing"
+    return ActionError(f'expected "{name}" as {what}, got {got}')
 
 
 def _tile(reply: Mapping[str, object], hand: Hand) -> tuple[int, str]:
     """The first slot that holds the tile, and the colour that was named first."""
     texts = [TILE_TEXTS[tile] for tile in hand]
     written = _read(reply, "tile")
+    for name, letter in zip(COLOUR_NAMES, COLOURS, strict=True):
+        written = written.replace(name.upper(), letter)
     text = "".join(sorted(written, key=COLOURS.find))
     if text not in texts:
         raise _refusal(reply, "tile", f"a tile of your hand ({', '.join(dict.fromkeys(texts))})")

@@ -178,7 +178,7 @@ def _first_able(
 
 def end(state: State, reason: str) -> Step[State]:
     """Ends the episode as it stands (R6.3)."""
-    return Step(replace(state, reason=reason, seat=-1, pending=0), state, (Ended(reason),))
+    return Step(replace(state, reason=reason, seat=-1, pending=0, bonus=False), state, (Ended(reason),))
 
 
 def rank_key(final: Colours) -> tuple[float, ...]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from cogeval.core.game import Prompt
 from cogeval.games.cogz.lines import Line, cell_text
-from cogeval.games.cogz.rules import single_copies
+from cogeval.games.cogz.rules import rank_key, single_copies
 from cogeval.games.cogz.state import Colours, Swap
 from cogeval.games.cogz.tiles import COLOUR_NAMES, COLOURS, CORNERS, TILE_TEXTS, colour_at, corners_of
 from cogeval.games.cogz.view import Observation
@@ -55,19 +55,32 @@ def _system(
         columns=columns,
         last_column=chr(ord("A") + columns - 1),
         lever=lever,
-        pairs=pair_copies,
-        singles=single_copies(pair_copies),
-        nuts=nuts_per_colour,
-        setup=_LOCKED_SETUP if setup_locks else _FREE_SETUP,
+        copies=_copies(pair_copies, single_copies(pair_copies)),
+        setup=_setup(setup_locks, nuts_per_colour),
+        nuts=_NUTS.format(nuts=nuts_per_colour) if nuts_per_colour else "",
+        no_nuts=" (nuts do not count)" if nuts_per_colour else "",
+        at_end="After the last turn the nuts are added. " if nuts_per_colour else "",
         hands=_OPEN_HANDS if open_hands else _HIDDEN_HANDS,
     )
     return "\n\n".join(textwrap.fill(part, _WIDTH, break_on_hyphens=False) for part in rules.split("\n\n"))
 
 
-_LOCKED_SETUP: Final = "Mechanisms that lie there from the start are locked too, and win nobody a nut."
-_FREE_SETUP: Final = (
-    "Mechanisms that lie there from the start are not locked, until a swap completes them anew."
-)
+def _copies(pairs: int, singles: int) -> str:
+    if pairs == singles:
+        return f"there are {pairs} of each of the ten tiles"
+    return f"of each tile of two colours there are {pairs}, of each tile of one colour {singles}"
+
+
+def _setup(locks: bool, nuts: int) -> str:
+    if locks:
+        no_nut = ", and win nobody a nut" if nuts else ""
+        return f"Mechanisms that lie there from the start are locked too{no_nut}."
+    return "Mechanisms that lie there from the start are not locked, until a swap completes them anew."
+
+
+_NUTS: Final = """\
+ For each mechanism that a new arc is part of you win one NUT of its colour, while there are any ({nuts} of
+each colour at the start). When the game ends each nut adds 2 to its colour; until then it counts nothing."""
 _OPEN_HANDS: Final = (
     "Everything is open, all hands too, but for the tiles in the box, which nobody ever sees."
 )
@@ -85,9 +98,8 @@ TILES AND BOARD. Every tile has two arcs round two opposite corners: NE and SW, 
 red R, green G, blue B or yellow Y and joins the middles of the two sides that meet in its corner: NE joins
 the north and the east side, SE south and east, SW south and west, NW north and west. So each side of a
 tile is touched by exactly one arc, and the two arcs of a tile never touch each other. Tile RG has a red
-and a green arc, RR two red ones; of each tile of two colours there are {pairs}, of each tile of one colour
-{singles}. The board has {rows} rows (1 at the top) and {columns} columns (A to {last_column} from the
-left) with a tile in every cell. Every seat has a hand of 3 tiles.
+and a green arc, RR two red ones; {copies}. The board has {rows} rows (1 at the top) and {columns} columns
+(A to {last_column} from the left) with a tile in every cell. Every seat has a hand of 3 tiles.
 
 HOW IT IS SHOWN. A cell is two by two characters, NW and NE above SW and SE. A letter is an arc round that
 corner, a small letter a locked arc, "." no arc. The letter in the right column of a cell is the arc that
@@ -107,18 +119,15 @@ same corner; where both are, only an identical tile, turned the same way, is leg
 may be broken up. An arc that you lay is NEW unless the old tile had the same colour in the same corner.
 For each new arc you get points in its colour: the length of its chain on the board after the swap, itself
 included, so at least 1. Two new arcs in one chain of length L score L each, 2L in all. An arc that is not
-new scores nothing itself, but counts in the length of the chain that it is part of. For each mechanism
-that a new arc is part of you win one NUT of its colour, while there are any ({nuts} of each colour at the
-start). When the game ends each nut adds 2 to its colour; until then it counts nothing.
+new scores nothing itself, but counts in the length of the chain that it is part of.{nuts}
 
 BONUS TURNS. The lever is at {lever}. Each of your colours that a swap takes from below {lever} to {lever}
-or more (nuts do not count) wins you one bonus turn: you swap again at once, in a full turn that may win
+or more{no_nuts} wins you one bonus turn: you swap again at once, in a full turn that may win
 more of them. This happens once for each colour. The tile that you have just taken may be laid again.
 
-THE GAME lasts {rounds} rounds; in each of them seats {places} take one turn in this order. You
-must swap if you can; a swap that changes nothing is legal and scores nothing. After the last turn the nuts
-are added. A seat's result is its lowest colour; seats whose lowest colours are equal compare their next
-lowest, and so on.
+THE GAME lasts {rounds} rounds; in each of them seats {places} take one turn in this order. You must swap
+if you can; a swap that changes nothing is legal and scores nothing. {at_end}A seat's result is its lowest
+colour; seats whose lowest colours are equal compare their next lowest, and so on.
 
 WHO SEES WHAT. {hands}
 
@@ -136,10 +145,10 @@ def _user(seen: Observation) -> str:
     sections = (
         _clock(seen),
         "BOARD\n" + "\n".join(_board(seen)),
-        "COLOURS (points without nuts; result = the lowest colour, nuts counted 2 each)\n"
-        + "\n".join(_scores(seen)),
+        _scores_title(seen) + "\n" + "\n".join(_scores(seen)),
         "HANDS\n" + "\n".join(_hands(seen)),
-        "LONGEST CHAINS THAT ARE NOT LOCKED (arcs from end to end)\n" + "\n".join(_chains(seen)),
+        f"LONGEST CHAINS THAT ARE NOT LOCKED (at most {_LONGEST} of each colour; arcs from end to end)\n"
+        + "\n".join(_chains(seen)),
         "SINCE YOUR LAST TURN\n" + ("\n".join(_news(seen)) or "Nothing yet."),
         _question(seen),
     )
@@ -159,11 +168,10 @@ def _clock(seen: Observation) -> str:
 def _question(seen: Observation) -> str:
     if seen.turn < 0:
         return "Nobody has a turn any more."
+    left = f"; {seen.pending} swaps are left in this turn, this one included" if seen.pending > 1 else ""
     if seen.turn != seen.seat:
-        return f"It is the turn of seat {seen.turn}{' (a bonus turn)' if seen.bonus else ''}."
-    kind = "BONUS turn" if seen.bonus else "turn"
-    more = f", and {_num(seen.pending - 1, 'bonus turn')} after it" if seen.pending > 1 else ""
-    return f"It is your {kind}{more}. Which swap do you make?"
+        return f"It is the turn of seat {seen.turn}{' (a bonus turn)' if seen.bonus else ''}{left}."
+    return f"It is your {'BONUS turn' if seen.bonus else 'turn'}{left}. Which swap do you make?"
 
 
 def _num(number: int, what: str) -> str:
@@ -192,19 +200,47 @@ def _cell(code: int, locked: int) -> tuple[str, str]:
     return north_west + north_east, south_west + south_east
 
 
+def _scores_title(seen: Observation) -> str:
+    if seen.turn < 0:
+        nuts = "nuts included, 2 each; " if seen.nuts_per_colour else ""
+        return f"FINAL RESULTS ({nuts}result = the lowest colour, then the next lowest)"
+    if seen.nuts_per_colour:
+        return "COLOURS (points without nuts; result = the lowest colour, nuts counted 2 each)"
+    return "COLOURS (points; result = the lowest colour)"
+
+
 def _scores(seen: Observation) -> Iterator[str]:
-    yield "seat      red  green   blue yellow  lowest  nuts"
-    for seat, (points, nuts, score) in enumerate(zip(seen.points, seen.nuts, seen.scores, strict=True)):
+    over = seen.turn < 0
+    yield "seat      red  green   blue yellow  lowest" + ("  nuts" if seen.nuts_per_colour else "")
+    shown = seen.finals if over else seen.points
+    for seat, (points, nuts, score) in enumerate(zip(shown, seen.nuts, seen.scores, strict=True)):
         row = "".join(f"{number:7d}" for number in points)
-        who = f"{seat} (you)" if seat == seen.seat else f"{seat}"
-        yield f"{who:7}{row[1:]}{score:8d}  {_nuts(nuts)}"
-    yield f"Nuts left: {_nuts(seen.supply)}"
+        won = f"  {_nuts(nuts)}" if seen.nuts_per_colour else ""
+        yield f"{_who(seat, seen):7}{row[1:]}{score:8d}{won}"
+    if over:
+        yield f"Ranking: {_ranking(seen)}"
+        return
+    if seen.nuts_per_colour:
+        yield f"Nuts left: {_nuts(seen.supply)}"
     to_go = [
-        f"{name} {seen.lever - number}"
+        f"{name} {seen.lever - number if number < seen.lever else 'none (at or past it)'}"
         for name, number in zip(COLOUR_NAMES, seen.points[seen.seat], strict=True)
-        if number < seen.lever
     ]
-    yield f"Points that you miss to the lever at {seen.lever}: {', '.join(to_go) or 'all are past it'}"
+    yield f"Points that you miss to the lever at {seen.lever}: {', '.join(to_go)}"
+
+
+def _who(seat: int, seen: Observation) -> str:
+    return f"{seat} (you)" if seat == seen.seat else f"{seat}"
+
+
+def _ranking(seen: Observation) -> str:
+    """The seats from the first place down, with their colours from the lowest up (R6.2)."""
+    keys = [rank_key(final) for final in seen.finals]
+    places = [1 + sum(other > key for other in keys) for key in keys]
+    return "; ".join(
+        f"{places[seat]}. seat {_who(seat, seen)} with {', '.join(map(str, sorted(seen.finals[seat])))}"
+        for seat in sorted(range(seen.seats), key=places.__getitem__)
+    )
 
 
 def _nuts(nuts: Colours) -> str:
@@ -213,7 +249,8 @@ def _nuts(nuts: Colours) -> str:
 
 def _hands(seen: Observation) -> Iterator[str]:
     shown = ", ".join(TILE_TEXTS[tile] for tile in seen.known[seen.seat])
-    yield f"You hold {', '.join(TILE_TEXTS[tile] for tile in seen.hand)} (the others know: {shown or 'none'})"
+    own = ", ".join(TILE_TEXTS[tile] for tile in sorted(seen.hand))  # in the order of `known`
+    yield f"You hold {own} (the others know: {shown or 'none'})"
     for seat, (tiles, unseen) in enumerate(zip(seen.known, seen.unseen, strict=True)):
         if seat != seen.seat:
             held = [TILE_TEXTS[tile] for tile in tiles] + ([f"{unseen} unseen"] if unseen else [])

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from cogeval.core.rng import stream
 from cogeval.errors import InputError
 from cogeval.games.cogz import Cogz, baselines, lookahead, rules
+from cogeval.games.cogz.candidates import on_grid
 from cogeval.games.cogz.chains import value_of
 from cogeval.games.cogz.legal import Swaps
 from cogeval.games.cogz.state import Action, Parameters, State
@@ -93,11 +94,13 @@ def prospect(parameters: Parameters, state: State, swap: Action) -> float:
     return worth
 
 
-@pytest.mark.parametrize("index", [1, 6, 16, 17])
-def test_lookahead_takes_the_best_prospect(walk: Walk, monkeypatch: Any, index: int) -> None:
+@pytest.mark.parametrize(
+    ("index", "seed"), [(1, 2), (6, 2), *itertools.product((14, 16, 17), (2, 3, 4, 5, 6, 7))]
+)
+def test_lookahead_takes_the_best_prospect(walk: Walk, monkeypatch: Any, index: int, seed: int) -> None:
     """Without pruning and with open hands; at 16 and 17 the seats have their last turns."""
     parameters = Parameters(open_hands=True, lever=99)
-    state = list(walk(parameters, 2))[index][0]
+    state = list(walk(parameters, seed))[index][0]
     monkeypatch.setattr(lookahead, "_WIDTHS", (10**6,))
     best = max(prospect(parameters, state, swap) for swap in Swaps(state.layout, state.hands[state.seat]))
     chosen = baselines.decide("lookahead", parameters, state, state.seat)
@@ -186,3 +189,18 @@ def test_each_baseline_beats_the_one_below_it(weaker: str, stronger: str) -> Non
         theirs, ours = final_keys(seed, weaker, stronger)
         won += ours > theirs
     assert won >= 24, f"{stronger} won {won} of 40 against {weaker}"
+
+
+@pytest.mark.parametrize("name", baselines.BASELINES)
+def test_a_baseline_decides_for_the_seat_on_turn_only(name: str) -> None:
+    state = rules.opening_state(Parameters(), 7)
+    with pytest.raises(ValueError, match="expected the seat whose turn it is"):
+        baselines.decide(name, Parameters(), state, 1)
+    with pytest.raises(ValueError, match="nobody"):
+        baselines.decide(name, Parameters(), rules.end(state, "deadline").next, 0)
+
+
+def test_values_lie_on_a_grid_so_that_sums_and_ties_are_exact() -> None:
+    values = on_grid(np.array([math.log(3), math.exp(-1), 0.6]))
+    assert np.array_equal(values * 2**20, np.rint(values * 2**20))
+    assert values == pytest.approx([math.log(3), math.exp(-1), 0.6], abs=2**-20)

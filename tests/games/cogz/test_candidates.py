@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cogeval.games.cogz.candidates import MECHANISMS, NUM_WORTHS, POINTS, Candidates
-from cogeval.games.cogz.chains import Layout, is_legal, layout_of, make_layout, value_of
+from cogeval.games.cogz.chains import Layout, chain, is_legal, layout_of, make_layout, swapped, value_of
 from cogeval.games.cogz.legal import Swaps, choices
 from cogeval.games.cogz.state import Hand, Parameters
-from cogeval.games.cogz.tiles import TILES, placed_code
+from cogeval.games.cogz.tiles import TILE_TEXTS, TILES, parse_placed, placed_code
 
 COLOURS = range(4)
 NOTHING = np.zeros(NUM_WORTHS)
@@ -99,3 +99,29 @@ def test_the_code_of_the_page_runs() -> None:
     page = Path(__file__).parents[3] / "docs" / "games" / "cogz.md"
     failed, tried = doctest.testfile(str(page), module_relative=False, encoding="utf-8")
     assert (failed, tried) == (0, 8)
+
+
+HALF_NEW_JOINED_AND_CLOSED = [
+    (("1GR 0RG 0GG", "1RG 1RG 0GR", "1RG 1RR 0RG"), 3, "1GG", 0, 6),
+    (("0GR 0RR 1GG 0GG", "0GR 0RR 0GR 0RG", "1RG 0GR 1GG 0GG"), 7, "0GG", 0, 6),
+    (("0RG 0GR 1RR 1GG", "0RG 1RR 1GR 1RG", "0GR 0GR 0RG 1GG"), 0, "0RR", 1, 5),
+]
+
+
+@pytest.mark.parametrize(("lines", "cell", "text", "arc", "length"), HALF_NEW_JOINED_AND_CLOSED)
+def test_r4_3_a_new_arc_that_closes_a_chain_through_the_old_one_wins_one_nut_and_locks_all(
+    lines: tuple[str, ...], cell: int, text: str, arc: int, length: int
+) -> None:
+    layout, code = layout_of(lines), parse_placed(text)
+    assert chain(layout, cell, code, arc) == (length, True, True)
+    colour = code & 3
+    value = value_of(layout, cell, code)
+    assert value.mechanisms == (colour,)
+    assert value.points[colour] == length
+    tile = TILE_TEXTS.index(text[1:])
+    worths = Candidates(layout, (tile,) * 3).weigh([MECHANISMS.astype(float)] * 4)
+    row = [laid for _, _, laid in choices((tile,) * 3)].index(code)
+    assert worths[row, cell] == 1.0
+    after = swapped(layout, cell, code, locks=True)
+    assert after == make_layout(layout.rows, layout.columns, after.board)
+    assert after.locked[cell] == 0b11

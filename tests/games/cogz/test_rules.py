@@ -306,3 +306,10 @@ def test_r3_3_without_set_up_locks_only_completed_mechanisms_are_locked(arrange,
     layout = replace(layout_of(("1RG 0RR 1RY", "0RY 1GR 0YB", "1GR 0BY 1RB")), locked=bytes(9))
     step = play(arrange(LOOP, ["RB RR RR"], loose, layout=layout), "1BR", 1, 1, loose)
     assert locked(step.next.layout) == {((1, 1), 1), ((1, 2), 2), ((2, 1), 0), ((2, 2), 3)}  # blue alone
+
+
+def test_r6_3_nobody_has_a_swap_left_when_it_is_over(arrange, walk) -> None:
+    stopped = rules.end(arrange(LOOP, bonus=True, pending=2), "deadline").next
+    played = list(walk(Parameters(), 1))[-1][2].next
+    for final in (stopped, played):
+        assert (final.seat, final.pending, final.bonus) == (-1, 0, False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,11 +12,12 @@ from msgspec.structs import replace
 
 from cogeval.games.cogz import Cogz
 from cogeval.games.cogz.chains import layout_of, make_layout
+from cogeval.games.cogz.lines import cell_text
 from cogeval.games.cogz.reply import parse_reply
 from cogeval.games.cogz.rules import arranged, swap
 from cogeval.games.cogz.state import Action, Parameters, State, Swap
 from cogeval.games.cogz.text import prompt
-from cogeval.games.cogz.tiles import COLOURS, TILE_TEXTS, parse_placed, placed_code, placed_text
+from cogeval.games.cogz.tiles import COLOURS, CORNERS, TILE_TEXTS, parse_placed, placed_code, placed_text
 from cogeval.games.cogz.view import observe
 from cogeval.testing.walks import walk
 
@@ -139,9 +142,12 @@ def test_the_user_text_tells_colours_nuts_hands_and_the_lever() -> None:
     assert table[1].split() == ["0", "(you)", "3", "4", "17", "6", "4", "1", "red,", "2", "yellow"]
     assert table[2].split() == ["1", "9", "0", "2", "21", "0", "none"]
     assert table[4] == "Nuts left: 2 red, 3 green, 3 blue, 1 yellow"
-    assert table[5] == "Points that you miss to the lever at 17: red 14, green 13, yellow 11"
+    assert (
+        table[5]
+        == "Points that you miss to the lever at 17: red 14, green 13, blue none (at or past it), yellow 11"
+    )
     assert section(text, "HANDS").splitlines() == [
-        "You hold GY, RG, BB (the others know: GY)",
+        "You hold RG, GY, BB (the others know: GY)",
         "Seat 1 holds RG, YY, 1 unseen",
         "Seat 2 holds 3 unseen",
     ]
@@ -192,8 +198,14 @@ def test_r4_5_bonus_turns_are_told() -> None:
     text = user(state)
     assert "You (bonus turn) laid RG at A1" in text
     assert "took RR: no points; won 2 bonus turns." in text
-    assert text.endswith("It is your BONUS turn, and 1 bonus turn after it. Which swap do you make?")
-    assert user(state, 1).endswith("It is the turn of seat 0 (a bonus turn).")
+    assert text.endswith(
+        "It is your BONUS turn; 2 swaps are left in this turn, this one included. Which swap do you make?"
+    )
+    assert user(state, 1).endswith(
+        "It is the turn of seat 0 (a bonus turn); 2 swaps are left in this turn, this one included."
+    )
+    assert user(replace(state, pending=1), 1).endswith("It is the turn of seat 0 (a bonus turn).")
+    assert user(replace(state, pending=1)).endswith("It is your BONUS turn. Which swap do you make?")
 
 
 def test_longest_chains_name_their_ends() -> None:
@@ -235,6 +247,55 @@ def test_a_game_that_is_over_says_so() -> None:
     text = user(state)
     assert text.startswith("The game is over. You were seat 0 of 2.")
     assert text.endswith("Nobody has a turn any more.")
+
+
+def test_r6_a_game_that_is_over_shows_final_results_and_the_ranking() -> None:
+    state = replace(
+        Cogz(seats=3).initial_state(0),
+        seat=-1,
+        points=((9, 9, 9, 9), (20, 5, 9, 9), (9, 9, 9, 9)),
+        nuts=((0, 0, 0, 0), (0, 3, 0, 0), (0, 0, 0, 0)),
+    )
+    table = section(user(state, seats=3), "FINAL RESULTS (nuts included, 2 each;").splitlines()
+    assert table[2].split() == ["1", "20", "11", "9", "9", "9", "3", "green"]
+    assert table[4:] == [
+        "Ranking: 1. seat 1 with 9, 9, 11, 20; 2. seat 0 (you) with 9, 9, 9, 9; 2. seat 2 with 9, 9, 9, 9"
+    ]
+
+
+@pytest.mark.parametrize("over", [False, True])
+def test_r4_4_without_nuts_the_text_does_not_mention_them(over: bool) -> None:
+    game = Cogz(nuts_per_colour=0)
+    state = game.initial_state(0)
+    shown = game.prompt(game.observe(game.stop(state).next if over else state, 0))
+    assert "nut" not in f"{shown.system}{shown.user}".lower()
+
+
+def test_r1_2_equal_copies_are_told_in_one_figure() -> None:
+    game = Cogz()
+    system = " ".join(game.prompt(game.observe(game.initial_state(0), 0)).system.split())
+    assert "RR two red ones; there are 7 of each of the ten tiles. The board" in system
+
+
+def test_the_swap_that_the_page_works_out_is_scored_so() -> None:
+    page = (Path(__file__).parents[3] / "docs/games/cogz.md").read_text(encoding="utf-8")
+    text = page.partition("## One swap")[2].partition("\n## ")[0]
+    game = Cogz()
+    state = game.initial_state(3)
+    (shown,) = re.findall(r"```\n(.*?)\n```", text, re.DOTALL)
+    assert shown == section(game.prompt(game.observe(state, 0)).user, "BOARD")
+    assert sorted(TILE_TEXTS[tile] for tile in state.hands[0]) == ["BY", "GG", "GY"]
+    (reply,) = re.findall(r"`(\{.*?\})`", text)
+    step = game.step(state, {0: game.parse_reply(state, 0, json.loads(reply))})
+    (made,) = step.events
+    assert isinstance(made, Swap)
+    assert (made.points, made.nuts, TILE_TEXTS[made.taken]) == ((0, 0, 2, 5), (0, 0, 1, 0), "BB")
+    chains = [
+        {cell_text(cell, 5) + " " + CORNERS[corner] for cell, corner in line.arcs}
+        for line in game.observe(step.next, 0).chains
+    ]
+    assert {"A2 SW", "A3 NW"} in chains
+    assert {"A3 SE", "B3 SW", "B4 NE", "C4 SW", "A4 NW"} in chains
 
 
 @pytest.mark.parametrize(("seats", "most"), [(2, 3_000), (6, 5_000)])

@@ -214,3 +214,14 @@ def test_r3_2_a_loop_and_a_turn_at_the_border_have_no_open_ends() -> None:
     loop = chains_of(layout_of(["1RG 0RR 1RY", "0RY 1GR 1YG", "0YR 1YR 1BG"]))[0]
     assert (loop.length, loop.locked, loop.ends) == (4, True, ())
     assert {cell for cell, _ in loop.arcs} == {0, 1, 3, 4}
+
+
+def test_r3_4_a_seat_is_told_which_arc_is_locked(arrange) -> None:
+    game = Cogz()
+    state = arrange(("1RG 0RR 1RY", "0RY 1GR 1YG", "0YR 1YR 1BG"), ["GB BB RR"])
+    action = Action(0, 1, 1, 1)  # 1GB: the red ring's arc at NW would turn blue
+    reason = game.why_illegal(state, 0, action)
+    assert reason == "locked"
+    told = game.explain_illegal(state, 0, action, reason)
+    assert told.startswith("GB with G at SE is illegal at B2: locked there is red at NW")
+    assert "expected a swap" in game.explain_illegal(state, 0, Action(0, 0, 9, 9), "off_board")
