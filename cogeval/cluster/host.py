@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from cogeval.cluster.plan import Receipt, RunPlan
 from cogeval.cluster.tally import Counter
+from cogeval.core.agent import Resources, bound
 from cogeval.core.episode import play
 from cogeval.core.record import ActionCodec, Episode
 from cogeval.errors import RunError
@@ -31,12 +32,14 @@ class EpisodeHost:
     Args:
         plan: the run.
         worker: this worker's id, unique in the run for ever.
+        resources: what this process shares among its agents.
     """
 
-    def __init__(self, plan: RunPlan, worker: str) -> None:
+    def __init__(self, plan: RunPlan, worker: str, resources: Resources = Resources()) -> None:  # noqa: B008 - frozen value
         self._plan = plan
         self._worker = worker
         self._codec = ActionCodec(plan.game)
+        self._seated = [bound(agent.seated, resources) for agent in plan.agents]
         self._queue: deque[int] = deque()
         self._lanes: set[asyncio.Task[None]] = set()
         self._seals: set[asyncio.Task[None]] = set()
@@ -125,7 +128,7 @@ class EpisodeHost:
         return await play(
             plan.game,
             slot.seed,
-            plan.seats(slot.lineup),
+            [self._seated[i] for i in slot.lineup],
             fallback=plan.fallback,
             deadlines=plan.deadlines,
             replicate=slot.replicate,

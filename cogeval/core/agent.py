@@ -7,12 +7,14 @@ episode seed, which would reveal the world. Must not know states, other seats or
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from typing import Any, Protocol, TypeAlias
+from types import MappingProxyType
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
 from cogeval.core.clock import ThinkTimer
 from cogeval.core.game import Decision, Seat
+from cogeval.core.quota import UNLIMITED, Quota
 from cogeval.core.rng import Stream
 
 
@@ -48,8 +50,27 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     finish_reason: str | None = None
 
 
+class Price(msgspec.Struct, frozen=True):
+    """What a model costs, in dollars a million tokens."""
+
+    input: float
+    output: float
+    cached_input: float | None = None  # None: as other input
+
+
+class Resources(msgspec.Struct, frozen=True):
+    """What a process that plays episodes shares among its agents."""
+
+    quota: Quota = UNLIMITED
+    prices: Mapping[str, Price] = MappingProxyType({})  # model, as a pool names it -> price
+
+
 class Agent(Protocol):
-    """Decides for one seat of one episode."""
+    """Decides for one seat of one episode.
+
+    An agent may have `async def close(self, outcome: SeatResult | None) -> None`: it is called once when the
+    episode is over, with the seat's outcome, or None when there is none.
+    """
 
     def decide(self, request: Request) -> Reply | Awaitable[Reply]:
         """Answers one request; an exception is a fault of the seat."""
@@ -60,6 +81,14 @@ class AgentFactory(Protocol):
 
     def __call__(self, seat: Seat, rng: Stream) -> Agent:
         """Makes the agent of one seat of one episode."""
+
+
+@runtime_checkable
+class Bindable(Protocol):
+    """A factory of agents that use what a process shares."""
+
+    def bind(self, resources: Resources) -> AgentFactory:
+        """The same factory, with the resources; called once in each process, in its event loop."""
 
 
 class Scripted(msgspec.Struct, frozen=True):
@@ -78,3 +107,10 @@ class Seated(msgspec.Struct, frozen=True):
     agent: SeatAgent
     deterministic: bool  # same requests, same replies: timed, never timed out
     is_model: bool = False  # calls a model: `min_batch_spacing_s` applies
+
+
+def bound(seated: Seated, resources: Resources) -> Seated:
+    """Who sits there, with what this process shares."""
+    if isinstance(seated.agent, Bindable):
+        return msgspec.structs.replace(seated, agent=seated.agent.bind(resources))
+    return seated

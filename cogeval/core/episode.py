@@ -15,7 +15,7 @@ import msgspec
 
 from cogeval.core.agent import Seated
 from cogeval.core.clock import Clock, MonotonicClock
-from cogeval.core.game import AnyGame, Decision, Seat
+from cogeval.core.game import AnyGame, Decision, Results, Seat
 from cogeval.core.record import ActionCodec, Attempt, Episode, episode_digest, seat_ranks, seat_shares
 from cogeval.core.seat import Deadlines, SeatPlay
 from cogeval.errors import EpisodeError, RunError
@@ -97,6 +97,18 @@ class _Table:
         self.last_batch_at: float | None = None
 
     async def run(self) -> Episode:
+        results: Results | None = None
+        try:
+            episode = await self._played()
+            results = episode.results
+            return episode
+        finally:
+            outcomes = [None] * len(self.seats) if results is None else results.seats
+            closing = [s.close(o) for s, o in zip(self.seats, outcomes, strict=True) if s.wants_closing]
+            if closing:
+                await asyncio.gather(*closing)
+
+    async def _played(self) -> Episode:
         started = self.clock.now()
         play_s = self.deadlines.play_fraction * self.deadlines.episode_timeout_s
         game, phase, stopped = self.game, 0, False

@@ -19,7 +19,8 @@ import msgspec
 
 from cogeval.core.agent import Agent, Reply, Request, Scripted, Seated, Usage
 from cogeval.core.clock import Clock, ThinkTimer
-from cogeval.core.game import AnyGame, Decision, Seat
+from cogeval.core.game import AnyGame, Decision, Seat, SeatResult
+from cogeval.core.quota import BudgetSpentError
 from cogeval.core.record import ActionCodec, Attempt
 from cogeval.core.rng import Stream, stream
 from cogeval.errors import ActionError
@@ -29,6 +30,7 @@ _REPLY_CHARS = 1_000_000  # of a reply's text that are kept
 _NAME_CHARS = 200  # of a model's name and a finish reason that are kept
 _ACTION_CHARS = 65_536  # of an action as JSON; a longer one is no action
 _RETRIED = ("unreadable", "illegal")  # faults that a hint can help
+_CLOSE_S = 2.0  # that an agent may take to put its things away
 _WAKE_S = 0.001  # least wait before a deadline is looked at again: a queued seat keeps its rest of time
 
 
@@ -193,6 +195,19 @@ class SeatPlay:
             return self._decide_now(state, decision, phase)
         return self._decide(state, decision, phase)
 
+    @property
+    def wants_closing(self) -> bool:
+        """True when the agent is told of its episode's end."""
+        return hasattr(self._agent, "close")
+
+    async def close(self, outcome: SeatResult | None) -> None:
+        """Tells the agent that its episode is over; what it does about it cannot hurt or hold the others."""
+        closing = getattr(self._agent, "close", None)
+        if closing is None:
+            return
+        with contextlib.suppress(Exception, SystemExit, GeneratorExit):
+            await asyncio.wait_for(closing(outcome), _CLOSE_S)
+
     def _decide_now(
         self, state: Any, decision: Decision[Any], phase: int
     ) -> list[Attempt] | Coroutine[Any, Any, list[Attempt]]:
@@ -289,7 +304,7 @@ class SeatPlay:
             if verdict is None and not isinstance(reply, Reply) and inspect.isawaitable(reply):
                 reply = await reply
             return reply, verdict
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, BudgetSpentError):  # the money is the run's, not the seat's
             raise
         except BaseException as error:  # noqa: BLE001 - an agent's failure costs its own seat only
             return None, _failure(error)
