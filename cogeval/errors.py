@@ -14,6 +14,7 @@ __all__ = [
     "ActionError",
     "EpisodeError",
     "InputError",
+    "RecordedFaultError",
     "RunError",
     "SeatError",
     "closest_first",
@@ -36,6 +37,20 @@ class ActionError(SeatError):
     def __init__(self, hint: str) -> None:
         super().__init__(hint)
         self.hint = hint
+
+
+class RecordedFaultError(SeatError):
+    """What an agent raises that stands for a recorded one: the same fault again.
+
+    Args:
+        fault: one of the kinds of faults of a seat.
+        detail: what the fault was, for people.
+    """
+
+    def __init__(self, fault: str, detail: str | None = None) -> None:
+        super().__init__(detail or fault)
+        self.fault = fault
+        self.detail = detail
 
 
 class EpisodeError(Exception):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cogeval.agents.entry import AgentEntry
+from cogeval.agents.llm import llm_agent
+from cogeval.agents.process.build import process_agent
 from cogeval.agents.python import python_agent
 from cogeval.agents.random import random_agent
 from cogeval.agents.scripted import baseline_agent
@@ -21,6 +23,8 @@ AgentBuilder = Callable[[str, AnyGame, Mapping[str, Json]], AgentEntry]
 
 AGENTS: Mapping[str, AgentBuilder] = {
     "baseline": baseline_agent,
+    "llm": llm_agent,
+    "process": process_agent,
     "python": python_agent,
     "random": random_agent,
 }

@@ -1,4 +1,4 @@
-"""Any Python class with the agent protocol as an agent of a pool, run inside the episode actor.
+"""Any Python class with the agent protocol as an agent of a pool, in the episode actor or a process apart.
 
 Invariant: the class is imported by name where it plays, so that nothing of it travels but its path
 and its parameters.
@@ -17,11 +17,13 @@ from types import MappingProxyType, ModuleType
 import msgspec
 
 from cogeval.agents.entry import AgentEntry, make_entry, source_digest
-from cogeval.core.agent import Agent
+from cogeval.agents.process.build import placed
+from cogeval.core.agent import Agent, AgentFactory
 from cogeval.core.game import AnyGame, Json, Seat
 from cogeval.core.rng import Stream
-from cogeval.errors import InputError
+from cogeval.errors import InputError, unknown_name
 
+PLACEMENTS = ("inline", "process")  # where it runs: an agent decides the same in both
 _OFFERED = ("seat", "rng", "game")  # given to a constructor that asks for them by name
 
 
@@ -108,7 +110,7 @@ def _place_of(error: BaseException) -> str:
 
 
 def python_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> AgentEntry:
-    """A Python class with `decide`. Parameters: _target_, deterministic, is_model, version, and its own."""
+    """A Python class. Parameters: _target_, placement, limits, deterministic, is_model, version, its own."""
     parameters = dict(settings)
     target = parameters.pop("_target_", None)
     if not isinstance(target, str):
@@ -116,10 +118,15 @@ def python_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> Agen
     deterministic = parameters.pop("deterministic", False)
     is_model = parameters.pop("is_model", False)
     version = parameters.pop("version", "1")
+    placement = parameters.pop("placement", "inline")
+    if placement not in PLACEMENTS:
+        raise unknown_name(f"placement of pool.agents.{name}:", placement, PLACEMENTS)
+    limits = parameters.pop("limits", {}) if placement == "process" else {}
     for key, value, kind in (
         ("deterministic", deterministic, bool),
         ("is_model", is_model, bool),
         ("version", version, str),
+        ("limits", limits, dict),
     ):
         if type(value) is not kind:
             raise InputError(f"pool.agents.{name}.{key}: expected {kind.__name__}, got {value!r}")
@@ -135,10 +142,13 @@ def python_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> Agen
     _check_constructor(name, target, made, parameters)
     source = inspect.getsourcefile(made)
     code = source_digest(Path(source)) if source else target
+    agent: AgentFactory = PythonAgent(target, parameters, game)
+    if placement == "process":
+        agent = placed(name, game, target, parameters, limits)
     return make_entry(
         name,
         "python",
-        PythonAgent(target, parameters, game),
+        agent,
         code=code,
         version=version,
         parameters={"_target_": target, **parameters},

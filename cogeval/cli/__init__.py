@@ -33,7 +33,8 @@ def main(argv=None):  # type: ignore[no-untyped-def]  # old Pythons read this li
         argv: the arguments after the program's name; None: those of this process.
 
     Returns:
-        The exit code: 0 fine, 1 our failure, 2 wrong input, 130 interrupted, 141 nobody reads on.
+        The exit code: 0 fine, 1 our failure, 2 wrong input, 3 paused at its spending cap, 130 interrupted,
+        141 nobody reads on.
     """
     message = wrong_python(sys.version_info)  # type: ignore[no-untyped-call]  # as above
     if message:

@@ -18,6 +18,7 @@ from cogeval.cli.program import typed
 from cogeval.cli.verbs import SHELL_COMPLETION, VERBS, help_text, verb_help
 from cogeval.errors import InputError, RunError, unknown_name
 
+PAUSED = 3  # the spending cap is reached
 INTERRUPTED = 130  # what a shell gives for SIGINT
 NOBODY_READS = 141  # and for SIGPIPE
 

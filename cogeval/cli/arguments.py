@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from cogeval.cli.verbs import DEBUG, HELP, Flag, Verb
 from cogeval.errors import InputError, closest_first, unknown_name
 
+NO_GROUPS = ("hydra", "prompt")  # folders of conf/ that no override chooses from
+
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
@@ -64,7 +66,7 @@ def read_arguments(verb: Verb, argv: Sequence[str]) -> Arguments:
                 raise unknown_name(f"flag of cogeval {verb.name}", name, known)
             flag = known[name]
             given.flags[flag.names[0]] = _flag_value(flag, name, value if equals else None, rest)
-        elif is_override(word) or (verb.overrides and not verb.takes_run):
+        elif is_override(word) or (verb.overrides and not (verb.takes_run or verb.takes_agent)):
             given.overrides.append(word)
         else:
             given.words.append(word)

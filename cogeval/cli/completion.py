@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from cogeval.cli.arguments import is_override
+from cogeval.cli.arguments import NO_GROUPS, is_override
 from cogeval.cli.verbs import ALL_OVERRIDES, DEBUG, HELP, SHELL_COMPLETION, VERBS, Flag, Verb
 from cogeval.errors import InputError, unknown_name
 
@@ -74,6 +74,8 @@ def _after_verb(verb: Verb, words: list[str], word: str, shell: str) -> list[str
     flags = {name: flag for flag in (*verb.flags, DEBUG, HELP) for name in flag.names}
     values, rest = _split(words, flags)
     waiting = flags.get(words[-1]) if words else None
+    if waiting is not None and waiting.value == "AGENT" and verb.takes_agent:
+        return [name for name in _pool_agents(values, rest) if name.startswith(word)]
     if waiting is not None and waiting.value is not None and (waiting.lone is None or word):
         return [choice for choice in waiting.choices if choice.startswith(word)]
     if word.startswith("-"):
@@ -86,6 +88,8 @@ def _after_verb(verb: Verb, words: list[str], word: str, shell: str) -> list[str
             found = [name for name in _agents(roots) if name.startswith(word) and name not in names]
         else:
             found = _runs(word, roots)
+    if verb.takes_agent and not is_override(word) and not [w for w in rest if not is_override(w)]:
+        found = [name for name in _pool_agents(values, rest) if name.startswith(word)]
     if verb.overrides:
         overrides = [w for w in rest if is_override(w)]
         multirun = "-m " if "--multirun" in words or "-m" in words else ""
@@ -97,7 +101,7 @@ def _after_verb(verb: Verb, words: list[str], word: str, shell: str) -> list[str
 
 
 def _takes(verb: Verb, match: str) -> bool:
-    if match.startswith("hydra"):
+    if match.startswith(NO_GROUPS):
         return False
     if verb.overrides == ALL_OVERRIDES:
         return True
@@ -138,6 +142,15 @@ def _agents(roots: Sequence[str]) -> list[str]:
     return [
         str(agent["name"]) for agent in RunDir.find(LATEST, roots[-1] if roots else "runs").manifest["agents"]
     ]
+
+
+def _pool_agents(values: dict[str, str], words: Sequence[str]) -> list[str]:
+    """The names of the agents of the pool that a command line composes."""
+    from cogeval.cli.composing import Composer
+    from cogeval.config import conf_dir
+
+    composer = Composer(conf_dir(), values.get("--config-dir"), values.get("--config-name"))
+    return [str(name) for name in composer.compose([w for w in words if is_override(w)])["pool"]["agents"]]
 
 
 def _plugin(shell: str, config_dir: str | None = None) -> Any:

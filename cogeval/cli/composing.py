@@ -24,6 +24,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from hydra.types import RunMode
 
+from cogeval.cli.arguments import NO_GROUPS
 from cogeval.cli.rewording import reword
 from cogeval.errors import InputError
 
@@ -114,8 +115,8 @@ class Composer:
         return [str(name) for name in found if not str(name).startswith("_dummy_")]  # Hydra's own
 
     def groups(self) -> list[str]:
-        """The names of the groups, Hydra's own left out."""
-        return [str(name) for name in self.hydra.config_loader.list_groups("") if name != "hydra"]
+        """The names of the groups, Hydra's own and the folders that are none left out."""
+        return [str(name) for name in self.hydra.config_loader.list_groups("") if name not in NO_GROUPS]
 
     def show(self, which: str, package: str | None, overrides: Sequence[str], *, resolve: bool) -> None:
         """Prints the composed configuration as Hydra's --cfg does."""

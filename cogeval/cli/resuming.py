@@ -52,23 +52,18 @@ def check_unchanged(run: RunDir, experiment: Experiment) -> None:
     Raises:
         InputError: something differs; the message names it, as it was and as it is.
     """
-    differences = list(_differences(run.manifest, manifest_of(experiment)))
+    then, now = run.manifest, manifest_of(experiment)
+    changed = [f"agent {name} changed since the run began: {how}" for name, how in changed_agents(then, now)]
+    differences = [*changed_rules(then, now), *changed]
     if differences:
         raise InputError(f"{'; '.join(differences)}: what changed is a new run, start it with cogeval run")
 
 
-def _differences(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+def changed_rules(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """What differs between two manifests in game, deadlines, fallback and schedule, each in a sentence."""
     for key, value in then["game"].items():
         if canonical_json(value) != canonical_json(now["game"][key]):
             yield f"game {key} changed since the run began: {value!r}, now {now['game'][key]!r}"
-    before = {agent["name"]: agent["fingerprint"] for agent in then["agents"]}
-    after = {agent["name"]: agent["fingerprint"] for agent in now["agents"]}
-    for name in sorted(before.keys() | after.keys()):
-        if before.get(name) != after.get(name):
-            yield (
-                f"agent {name} changed since the run began: fingerprint {before.get(name, 'none')}, "
-                f"now {after.get(name, 'none')}"
-            )
     for part, values in then["rules_of_play"].items():
         for key, value in values.items():
             found = now["rules_of_play"][part].get(key)
@@ -76,6 +71,15 @@ def _differences(then: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
                 yield f"{part}.{key} changed since the run began: {value!r}, now {found!r}"
     if then["schedule_digest"] != now["schedule_digest"]:
         yield "the schedule changed since the run began, though its configuration did not"
+
+
+def changed_agents(then: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The agents whose fingerprints differ between two manifests: name, and from what to what."""
+    before = {agent["name"]: agent["fingerprint"] for agent in then["agents"]}
+    after = {agent["name"]: agent["fingerprint"] for agent in now["agents"]}
+    for name in sorted(before.keys() | after.keys()):
+        if before.get(name) != after.get(name):
+            yield name, f"fingerprint {before.get(name, 'none')}, now {after.get(name, 'none')}"
 
 
 def is_complete(run: RunDir) -> bool:

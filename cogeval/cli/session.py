@@ -7,6 +7,7 @@ Wires the siblings that never import each other: driver, progress, tracking, rat
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import textwrap
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cogeval import __version__
-from cogeval.cli.app import INTERRUPTED, complain
+from cogeval.cli.app import INTERRUPTED, PAUSED, complain
 from cogeval.cli.environment import package_versions, python_version
 from cogeval.cli.output import counted, print_json, show, warn
 from cogeval.cli.program import typed
@@ -190,11 +191,28 @@ def conclude(played: Played, *, as_json: bool) -> int:
     if outcome.interrupted:
         complain(f"interrupted: {kept} are kept; go on with: cogeval resume {called(run)}")
         return INTERRUPTED
+    if outcome.paused:
+        complain(_paused(played))
+        return PAUSED
     if not outcome.complete:
         complain(f"stopped early: {kept} are kept; go on with: cogeval resume {called(run)}")
         return 1
     warn_of_voids(played)
     return 0 if summary.recorded else 1
+
+
+def _paused(played: Played) -> str:
+    """Where a run stands that its spending cap ended, and the command that goes on with a higher one."""
+    summary, spent_usd = played.summary, played.outcome.spent_usd
+    cap_usd = played.experiment.config.limits.spend_usd or 0.0
+    share = summary.recorded / summary.scheduled if summary.recorded else 0.5
+    # What all of it costs at this rate, and some more.
+    enough_usd = math.ceil(1.1 * max(spent_usd / share, cap_usd))
+    return (
+        f"paused: spent ${spent_usd:,.2f} of ${cap_usd:,.2f}; {summary.recorded:,} of "
+        f"{counted(summary.scheduled, 'episode')} recorded. Go on with: cogeval resume {called(played.run)} "
+        f"limits.spend_usd={enough_usd}"
+    )
 
 
 def warn_of_voids(played: Played) -> None:
@@ -224,6 +242,8 @@ def outcome_json(played: Played) -> dict[str, Any]:
         "path": str(played.run.path),
         "complete": outcome.complete,
         "interrupted": outcome.interrupted,
+        "paused": outcome.paused,
+        "spent_usd": round(outcome.spent_usd, 6),
         "played": outcome.num_played,
         "tracked": played.is_tracked,
         "timings": {

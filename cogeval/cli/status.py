@@ -31,6 +31,7 @@ from cogeval.store.checks import check_run
 from cogeval.store.read import superseded_spend
 from cogeval.store.recover import hot_shards
 from cogeval.store.run import RunDir
+from cogeval.store.spend import spend_of
 
 
 def one_run(arguments: Arguments) -> RunDir:
@@ -72,7 +73,9 @@ def _facts(episodes: RunEpisodes) -> dict[str, Any]:
     run = episodes.run
     manifest, missing = run.manifest, num_missing(episodes)
     holder = driver_of(run)
-    state = "running" if holder else "interrupted" if missing or episodes.damaged else "complete"
+    spend = spend_of(run)
+    stopped = "paused" if spend.is_paused else "interrupted"
+    state = "running" if holder else stopped if missing or episodes.damaged else "complete"
     keys = ("name", "kind", "version", "fingerprint", "deterministic")
     return {
         "run_id": run.run_id,
@@ -90,6 +93,8 @@ def _facts(episodes: RunEpisodes) -> dict[str, Any]:
         "clock_events": episodes.num_clock_events,
         "open_shards": hot_shards(run.path),
         "open_episodes": num_open(episodes),
+        "spent_usd": round(spend.spent_usd, 6),
+        "cap_usd": spend.cap_usd if state == "paused" else None,
         "superseded": superseded_spend(run),
         "damaged": [
             {"shard": d.shard_id, "file": d.file, "problem": d.problem, "episodes": d.num_episodes}
@@ -122,6 +127,9 @@ def _lines(facts: dict[str, Any], still_open: str | None) -> Table:
     ]
     if still_open is not None:
         rows.append(("open", still_open))
+    if facts["spent_usd"]:
+        of = f" of ${facts['cap_usd']:,.2f}, its spending cap" if facts["cap_usd"] is not None else ""
+        rows.append(("spent", f"${facts['spent_usd']:,.2f}{of}; unfinished and superseded episodes included"))
     if facts["superseded"]["num_episodes"]:
         rows.append(("superseded", _superseded(facts["superseded"])))
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -156,6 +164,8 @@ def _agents(facts: dict[str, Any]) -> Grid:
 
 
 def _way_out(facts: dict[str, Any], run: RunDir) -> list[str]:
+    if facts["state"] == "paused":
+        return ["", typed(f"To go on: cogeval resume {called(run)} limits.spend_usd=DOLLARS")]
     if facts["state"] == "interrupted":
         return ["", typed(f"To play what is missing: cogeval resume {called(run)}")]
     return []

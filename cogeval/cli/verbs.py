@@ -43,6 +43,7 @@ class Verb:
         flags: beside --debug and --help, which all have.
         overrides: prefixes of the configuration keys that it takes as KEY=VALUE.
         takes_run: its words name runs.
+        takes_agent: its word names an agent of the pool.
         more: what the help says below the flags.
         examples: complete command lines.
     """
@@ -54,6 +55,7 @@ class Verb:
     flags: tuple[Flag, ...] = ()
     overrides: tuple[str, ...] = ()
     takes_run: bool = False
+    takes_agent: bool = False
     more: str = ""
     examples: tuple[str, ...] = ()
 
@@ -64,11 +66,16 @@ JSON = Flag(("--json",), "print one JSON object and nothing else")
 QUIET = Flag(("--quiet", "-q"), "no progress")
 CONFIG_DIR = Flag(("--config-dir", "-cd"), "search this directory for configuration too", "DIR")
 CONFIG_NAME = Flag(("--config-name", "-cn"), "primary configuration instead of config", "NAME")
+TARGET = Flag(("--target",), "a class, my_module.MyAgent, instead of AGENT", "CLASS")
 INFO_CHOICES = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
 _RUN = (
     "RUN is a run id, its unique beginning, a run directory, or latest (the newest\n"
     "under run.root). Runs that lie elsewhere: run.root=DIR."
+)
+_AGENT = (
+    "AGENT is a name of the pool. With --target the class itself is taken, under its\n"
+    "own name, as in +pool.agents.MyAgent.depth=2 for a parameter of its constructor."
 )
 _READING = ("run.root",)
 _RATING = ("run.root", "rating.")
@@ -95,9 +102,9 @@ VERBS: dict[str, Verb] = {
             ),
             overrides=ALL_OVERRIDES,
             more=(
-                "KEY=VALUE is a Hydra override. Groups: game, pool, schedule, deadlines, cluster,\n"
-                "tracking, rating, experiment. --cfg job shows every key; +KEY=VALUE adds one,\n"
-                "~KEY takes one away."
+                "KEY=VALUE is a Hydra override. Groups: game, pool, schedule, deadlines, limits,\n"
+                "cluster, tracking, rating, experiment. --cfg job shows every key; +KEY=VALUE\n"
+                "adds one, ~KEY takes one away."
             ),
             examples=(
                 "cogeval run game=cogchemists schedule.blocks=100 seed=0",
@@ -107,15 +114,67 @@ VERBS: dict[str, Verb] = {
             ),
         ),
         Verb(
+            "try",
+            "AGENT [FLAGS] [KEY=VALUE ...]",
+            "play one episode here, and print what an agent is asked and answers",
+            "cogeval.cli.trying:try_agent",
+            flags=(
+                Flag(("--seat",), "where it sits, from 0; else 0", "SEAT"),
+                Flag(("--seed",), "of the episode; else seed=0 of the configuration", "SEED"),
+                Flag(("--against",), "who sits in all other seats; else the first baseline", "AGENT"),
+                TARGET,
+                Flag(("--decisions",), "stop after so many of its decisions", "N"),
+                Flag(("--prompt",), "print the system text too, when it is new"),
+                Flag(("--json",), "print JSON lines, one for each thing that happens"),
+                CONFIG_DIR,
+                CONFIG_NAME,
+            ),
+            overrides=ALL_OVERRIDES,
+            takes_agent=True,
+            more=_AGENT
+            + "\nThe other seats: an agent of the pool or a baseline of the game; else its first.",
+            examples=(
+                "cogeval try quack game=cogchemists --decisions 2",
+                "cogeval try --target my_agents.Eager --seat 2 --seed 7 --prompt",
+                "cogeval try eager --config-dir mine pool=eager --against quack --json",
+            ),
+        ),
+        Verb(
+            "check-agent",
+            "AGENT [FLAGS] [KEY=VALUE ...]",
+            "ask an agent in every seat, and explain what is wrong with its answers",
+            "cogeval.cli.checking:check_agent_command",
+            flags=(
+                TARGET,
+                Flag(("--episodes",), "random episodes that it is asked in; else 3", "N"),
+                Flag(("--limit",), "think time of a decision; else 10 (models: deadline)", "SECONDS"),
+                JSON,
+                CONFIG_DIR,
+                CONFIG_NAME,
+            ),
+            overrides=ALL_OVERRIDES,
+            takes_agent=True,
+            more=_AGENT + "\nThe exit code is 1 when something is wrong. A model is asked like any agent,\n"
+            "and costs what it costs; without --episodes it is asked in one episode.",
+            examples=(
+                "cogeval check-agent quack game=cogchemists",
+                "cogeval check-agent --target my_agents.Eager game.rounds=3",
+            ),
+        ),
+        Verb(
             "resume",
             "RUN [FLAGS] [KEY=VALUE ...]",
             "play what a run still misses",
             "cogeval.cli.resuming:resume",
             flags=(JSON, QUIET),
-            overrides=("run.root", "cluster.", "tracking.", "store."),
+            overrides=("run.root", "cluster.", "limits.", "tracking.", "store."),
             takes_run=True,
-            more=_RUN + "\nOnly cluster., tracking. and store. keys can differ from the run's own.",
-            examples=("cogeval resume latest", "cogeval resume latest cluster.workers=4"),
+            more=_RUN + "\nOnly cluster., limits., tracking. and store. keys can differ from the run's own.",
+            examples=(
+                "cogeval resume latest",
+                "cogeval resume latest cluster.workers=4",
+                "cogeval resume latest limits.spend_usd=20",
+            ),
         ),
         Verb(
             "status",
@@ -199,6 +258,33 @@ VERBS: dict[str, Verb] = {
             examples=("cogeval audit latest",),
         ),
         Verb(
+            "reproduce",
+            "RUN [FLAGS] [run.root=DIR]",
+            "play a run again from its record and compare, decision by decision",
+            "cogeval.cli.reproducing:reproduce",
+            flags=(
+                Flag(("--episodes",), "only the first so many", "NUM"),
+                Flag(("--seed",), "only the episodes on this seed", "SEED"),
+                JSON,
+            ),
+            overrides=_READING,
+            takes_run=True,
+            more=_RUN + "\nAgents that are not deterministic, and those outside of this process, answer\n"
+            "from the journal: nothing is called. The exit code is 1 when anything differs.",
+            examples=("cogeval reproduce latest", "cogeval reproduce latest --episodes 10 --json"),
+        ),
+        Verb(
+            "replay",
+            "RUN EPISODE [--json] [run.root=DIR]",
+            "one recorded episode: who decided what, replies, faults, events, result",
+            "cogeval.cli.replaying:replay",
+            flags=(JSON,),
+            overrides=_READING,
+            takes_run=True,
+            more=_RUN + "\nEPISODE is its place in the schedule, from 0. Nobody is asked.",
+            examples=("cogeval replay latest 0", "cogeval replay latest 17 --json"),
+        ),
+        Verb(
             "games",
             "[--json]",
             "the games, their parameters and baselines",
@@ -234,7 +320,7 @@ def help_text() -> str:
     """The help of the whole program."""
     lines = ["cogeval: evaluate agents in multi-seat games, in bulk, reproducibly.", ""]
     lines += ["usage: cogeval VERB [FLAGS] [RUN] [KEY=VALUE ...]", "", "verbs:"]
-    lines += [f"  {verb.name:<8} {verb.line}" for verb in VERBS.values()]
+    lines += [f"  {verb.name:<11} {verb.line}" for verb in VERBS.values()]
     lines += ["", "examples:"]
     lines += [
         "  cogeval run game=cogchemists schedule.blocks=100 seed=0",

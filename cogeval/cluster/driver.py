@@ -17,6 +17,7 @@ from ray.exceptions import RayActorError, RayError
 
 from cogeval.cluster.connection import connected
 from cogeval.cluster.plan import ClusterOptions, Receipt, RunPlan
+from cogeval.cluster.quota_actor import RunQuota
 from cogeval.cluster.signals import StopRequest
 from cogeval.cluster.tally import Tally
 from cogeval.cluster.workers import Pace, Worker, check_version, last_line
@@ -43,9 +44,12 @@ from cogeval.store.read import recorded_indexes
 from cogeval.store.recover import recover
 from cogeval.store.run import RunDir
 from cogeval.store.shards import SealedShard
+from cogeval.store.spend import paused_entry, spend_of, spent_entry
 
 _OBSERVE_S = 0.5  # between two looks at the progress
 _DRAIN_S = 30.0  # longest wait for workers to seal their shards after a stop
+_FINISH_S = 20.0  # that episodes under way may take to end when the money is spent
+_BOOK_S = 5.0  # between two entries of what was spent
 _START_ATTEMPTS = 3  # workers that may die before they answer, one after the other
 
 
@@ -79,6 +83,8 @@ class Outcome(msgspec.Struct, frozen=True):
     num_played: int  # episodes finished by this driver's workers
     window_s: float  # from the first receipt with finished episodes to the last
     window_episodes: int  # finished in that time
+    paused: bool = False  # the spending cap was reached
+    spent_usd: float = 0.0  # of the whole run, unfinished episodes included; 0 when nobody kept books
 
 
 Observer = Callable[[Progress], None]
@@ -103,7 +109,7 @@ def drive(plan: RunPlan, run: RunDir, options: ClusterOptions, observers: Sequen
     with run.lock(), StopRequest() as stop:
         driver = _Driver(plan, run, options, observers, stop)
         driver.take_stock()
-        if driver.complete:
+        if driver.complete or driver.paused:
             return driver.outcome()
         with connected(options) as num_workers:
             stop.take_over()  # Ray has installed its own handlers
@@ -128,7 +134,10 @@ class _Driver:
         self.workers: dict[str, Worker] = {}
         self.by_call: dict[ray.ObjectRef, Worker] = {}
         self.tally = Tally.empty(len(plan.agents))
-        self.complete = self.ended = self.stopping = False
+        self.complete = self.ended = self.stopping = self.paused = False
+        self.quota: RunQuota | None = None
+        self.spent_usd = self.booked_usd = 0.0  # by the run so far; as the log has it
+        self.booked_at = 0.0
         self.fatal: str | None = None  # why the run cannot go on
         self.generation = secrets.token_hex(3)  # worker ids never repeat, whoever drives
         self.num_spawned = self.num_lost = self.num_unready = 0
@@ -153,15 +162,35 @@ class _Driver:
         for shard in recovered:
             self.take_shards(shard.shard_id, [shard])
         self.complete = self.ledger.is_complete
+        if self.plan.uses_quota:
+            self.spent_usd = self.booked_usd = spend_of(self.run).spent_usd
+        if self.plan.cap_usd is not None and self.spent_usd >= self.plan.cap_usd and not self.complete:
+            self.pause()
 
     def play(self, num_workers: int) -> Outcome:
         """Feeds workers until nothing is missing or somebody asks to stop."""
         pickled = cloudpickle.dumps(self.plan)
         self.pickled_plan = ray.put(pickled)
+        if self.plan.uses_quota:
+            self.quota = RunQuota(self.plan, f"{self.plan.run_id}-{self.generation}", self.spent_usd)
+        try:
+            self.play_on(num_workers)
+        finally:
+            if self.quota is not None:
+                self.book(last=True)
+                self.quota.close()
+        if self.paused and not self.complete:
+            self.pause()
+        self.observe(last=True)
+        if self.fatal:
+            raise RunError(self.fatal)
+        return self.outcome()
+
+    def play_on(self, num_workers: int) -> None:
         for _ in range(num_workers):
             self.spawn()
         while not self.ended:
-            if self.stop.requested or self.fatal:
+            if self.stop.requested or self.fatal or self.paused:
                 self.drain()
                 break
             done, _ = ray.wait(list(self.by_call), timeout=0.2)
@@ -169,15 +198,14 @@ class _Driver:
                 self.answer(self.by_call.pop(call), call)
             self.lose_the_hung()
             self.observe()
-        self.observe(last=True)
-        if self.fatal:
-            raise RunError(self.fatal)
-        return self.outcome()
+            self.book()
 
     def spawn(self) -> None:
         worker_id = f"{self.generation}-w{self.num_spawned}"
         self.num_spawned += 1
-        worker = Worker(worker_id, self.plan.import_paths, self.pickled_plan, self.plan.episodes_in_flight)
+        books = None if self.quota is None else self.quota.actor
+        plan = self.plan
+        worker = Worker(worker_id, plan.import_paths, self.pickled_plan, plan.episodes_in_flight, books)
         self.workers[worker_id] = worker
         self.by_call[worker.pending] = worker
 
@@ -204,6 +232,7 @@ class _Driver:
         worker.note(receipt)
         self.tally.add(receipt.tally)
         self.fatal = self.fatal or receipt.fatal
+        self.paused = self.paused or receipt.paused
         if receipt.finished:
             self.pace.note(len(receipt.finished))
             self.tell(Finished(worker.id, receipt.finished))
@@ -262,6 +291,8 @@ class _Driver:
     def lose(self, worker: Worker, error: Exception) -> None:
         """A worker died: keep its finished episodes, send the others again, start another worker."""
         self.num_lost += 1
+        if self.quota is not None:
+            self.quota.forget(worker.id)
         ray.kill(worker.actor)  # dead already, or cut off: it must not go on writing
         del self.workers[worker.id]
         self.tell(WorkerLost(worker.id))
@@ -272,6 +303,21 @@ class _Driver:
         if not self.ended:
             self.spawn()
 
+    def book(self, *, last: bool = False) -> None:
+        """Keeps what was spent in the log, now and then: unfinished episodes cost money too."""
+        now = time.monotonic()
+        if self.quota is None or not (last or now - self.booked_at >= _BOOK_S):
+            return
+        self.booked_at, self.spent_usd = now, self.quota.spent_usd(last=last)
+        if self.spent_usd != self.booked_usd:
+            self.booked_usd = self.spent_usd
+            self.run.append_log(spent_entry(self.spent_usd))
+
+    def pause(self) -> None:
+        """Keeps in the log that the money, and nothing else, ended this driver."""
+        self.paused = True
+        self.run.append_log(paused_entry(self.spent_usd, self.plan.cap_usd or 0.0))
+
     def drain(self) -> None:
         """Stops: workers drop what is unfinished and seal the rest."""
         self.stopping = True
@@ -279,7 +325,8 @@ class _Driver:
         self.tell(Stop())
         ready = [w for w in self.workers.values() if w.ready]
         pending = {call: w for call, w in self.by_call.items() if w in ready}
-        last = {w.actor.drain.remote(): w for w in ready}
+        is_hasty = self.stop.requested or self.fatal is not None
+        last = {w.actor.drain.remote(0.0 if is_hasty else _FINISH_S): w for w in ready}
         deadline = time.monotonic() + _DRAIN_S
         for calls in (pending, last):  # what the pending call reports comes before the last receipt
             left_s = max(0.0, deadline - time.monotonic())
@@ -333,4 +380,6 @@ class _Driver:
             num_played=self.pace.total,
             window_s=self.pace.window_s,
             window_episodes=self.pace.window_episodes,
+            paused=self.paused and not self.complete,
+            spent_usd=self.spent_usd,
         )

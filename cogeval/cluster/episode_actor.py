@@ -19,6 +19,10 @@ from ray.actor import ActorHandle
 from cogeval import __version__
 from cogeval.cluster.host import EpisodeHost
 from cogeval.cluster.plan import Receipt, RunPlan
+from cogeval.cluster.quota_actor import leased_quota
+from cogeval.cluster.quota_desk import LeasedQuota
+from cogeval.core.agent import Resources
+from cogeval.core.quota import UNLIMITED
 
 _GC_THRESHOLDS = (100_000, 50, 50)  # of the worker's process; Python's own are (700, 10, 10)
 
@@ -30,19 +34,28 @@ class EpisodeActor:
         import_paths: directories to import agents from, before the plan is read.
         plan: a pickled `RunPlan`.
         worker: this worker's id.
+        books: the run's `QuotaActor`; None: nobody limits its agents.
     """
 
-    def __init__(self, import_paths: tuple[str, ...], plan: bytes, worker: str) -> None:
+    def __init__(
+        self, import_paths: tuple[str, ...], plan: bytes, worker: str, books: ActorHandle | None
+    ) -> None:
         for path in reversed(import_paths):
             if path not in sys.path:
                 sys.path.insert(0, path)
         self._plan: RunPlan = cloudpickle.loads(plan)
         self._worker = worker
+        self._books = books
+        self._quota: LeasedQuota | None = None
         self._host: EpisodeHost | None = None
 
     async def hello(self) -> dict[str, Any]:
         """Where this worker is and which cogeval it runs."""
-        self._host = EpisodeHost(self._plan, self._worker)  # here: it belongs to the actor's event loop
+        # Here: both belong to the actor's event loop.
+        if self._books is not None:
+            self._quota = leased_quota(self._books, self._worker)
+        resources = Resources(self._quota or UNLIMITED, self._plan.prices)
+        self._host = EpisodeHost(self._plan, self._worker, resources)
         # Episodes leave few cycles behind: looking for them as often as usual costs a twentieth of the speed.
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLDS)
@@ -60,9 +73,12 @@ class EpisodeActor:
         """Seals the open shard."""
         await self._playing.seal()
 
-    async def drain(self) -> Receipt:
+    async def drain(self, finish_s: float) -> Receipt:
         """Stops, seals, and gives the last receipt."""
-        return await self._playing.drain()
+        receipt = await self._playing.drain(finish_s)
+        if self._quota is not None:
+            await self._quota.flush()
+        return receipt
 
     @property
     def _playing(self) -> EpisodeHost:
@@ -70,13 +86,16 @@ class EpisodeActor:
         return self._host
 
 
-def start_actor(import_paths: tuple[str, ...], plan: ray.ObjectRef, worker_id: str) -> ActorHandle:
+def start_actor(
+    import_paths: tuple[str, ...], plan: ray.ObjectRef, worker_id: str, books: ActorHandle | None
+) -> ActorHandle:
     """Starts an episode actor on some node of the cluster, with one CPU.
 
     Args:
         import_paths: directories to import agents from.
         plan: reference to the pickled plan.
         worker_id: unique in the run for ever.
+        books: the run's `QuotaActor`; None: nobody limits its agents.
     """
     remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=1)(EpisodeActor)
-    return remote.remote(import_paths, plan, worker_id)
+    return remote.remote(import_paths, plan, worker_id, books)

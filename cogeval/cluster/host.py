@@ -14,8 +14,9 @@ from collections.abc import Iterable
 
 from cogeval.cluster.plan import Receipt, RunPlan
 from cogeval.cluster.tally import Counter
-from cogeval.core.agent import Resources, bound
+from cogeval.core.agent import Resources, bound, released
 from cogeval.core.episode import play
+from cogeval.core.quota import BudgetSpentError
 from cogeval.core.record import ActionCodec, Episode
 from cogeval.errors import RunError
 from cogeval.schedule.designs import Slot
@@ -54,12 +55,13 @@ class EpisodeHost:
         self._counter = Counter(len(plan.agents))
         self._fatal: str | None = None
         self._draining = False
+        self._paused = False  # the run's money is spent
         self._news = asyncio.Event()  # set when a report should not wait any longer
         self._breathed = time.monotonic()
 
     def give(self, indexes: Iterable[int]) -> None:
         """Adds episodes to the queue and starts as many lanes as there is use for."""
-        if self._draining:  # calls need not arrive in the order in which they were made
+        if self._draining or self._paused:  # calls need not arrive in the order in which they were made
             self._returned += indexes
             return
         self._queue.extend(indexes)
@@ -88,16 +90,23 @@ class EpisodeHost:
         self._guarded_flush()
         self._roll()
 
-    async def drain(self) -> Receipt:
-        """Drops what is not finished, seals what is, and gives the last receipt."""
+    async def drain(self, finish_s: float = 0.0) -> Receipt:
+        """Drops what is not finished, seals what is, and gives the last receipt.
+
+        Args:
+            finish_s: how long episodes that have begun may go on, in seconds.
+        """
         self._draining = True
-        self._returned += self._queue
-        self._queue.clear()
+        self._return_queue()
+        if finish_s > 0 and self._lanes:
+            await asyncio.wait(self._lanes, timeout=finish_s)
         for lane in list(self._lanes):
             lane.cancel()
         await asyncio.gather(*self._lanes, return_exceptions=True)
         await self.seal()
         await asyncio.gather(*self._seals)
+        for seated in self._seated:
+            await released(seated.agent)
         self._news.set()
         return self._receipt()
 
@@ -111,6 +120,9 @@ class EpisodeHost:
             except asyncio.CancelledError:
                 self._returned.append(index)
                 raise
+            except BudgetSpentError:
+                self._returned.append(index)
+                self._pause()
             except RunError as error:  # no other episode would fare better
                 self._stop_for(error)
                 return
@@ -134,6 +146,16 @@ class EpisodeHost:
             replicate=slot.replicate,
             codec=self._codec,
         )
+
+    def _return_queue(self) -> None:
+        self._returned += self._queue
+        self._queue.clear()
+
+    def _pause(self) -> None:
+        """No episode begins any more; those that need no more money are played to their end."""
+        self._paused = True
+        self._return_queue()
+        self._news.set()
 
     def _stop_for(self, error: RunError) -> None:
         """The run cannot go on: the next receipt says why, and comes now."""
@@ -221,6 +243,7 @@ class EpisodeHost:
             tuple(self._sealed),
             self._counter.take(),
             self._fatal,
+            self._paused,
         )
         self._finished, self._failed, self._returned, self._sealed = [], [], [], []
         return receipt

@@ -6,15 +6,16 @@ can be made and tested without it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from cogeval.agents import AgentEntry
 from cogeval.cluster.tally import Tally
-from cogeval.core.agent import Seated
+from cogeval.core.agent import Price, Seated
 from cogeval.core.episode import Fallback
 from cogeval.core.game import AnyGame
+from cogeval.core.quota import Limits
 from cogeval.core.record import episode_id
 from cogeval.core.seat import Deadlines
 from cogeval.schedule.designs import Schedule, Slot
@@ -46,11 +47,20 @@ class RunPlan(msgspec.Struct, frozen=True):
     episodes_in_flight: int = 64  # in each worker
     shard_bytes: int = 64_000_000  # of rows in memory at which a worker seals its shard
     seal_every_s: float = 60.0
+    limits: Mapping[str, Limits] = {}  # what each account allows
+    cap_usd: float | None = None  # what the run may spend; None: as much as it takes
+    prices: Mapping[str, Price] = {}  # model -> price
 
     @property
     def deterministic(self) -> bool:
         """True when no agent of the pool depends on anything but its requests."""
         return all(agent.seated.deterministic for agent in self.agents)
+
+    @property
+    def uses_quota(self) -> bool:
+        """True when somebody has to keep the books of what the run's agents ask of services."""
+        is_limited = bool(self.limits) or self.cap_usd is not None
+        return is_limited or any(agent.seated.is_model for agent in self.agents)
 
     @property
     def silence_s(self) -> float | None:
@@ -83,3 +93,4 @@ class Receipt(msgspec.Struct, frozen=True):
     sealed: tuple[SealedShard, ...]  # shards complete on disk, awaiting their records
     tally: Tally
     fatal: str | None = None  # why this worker cannot go on (a full disk)
+    paused: bool = False  # the run's money is spent: this worker begins no episode more

@@ -11,6 +11,7 @@ import time
 from typing import Any
 
 import ray
+from ray.actor import ActorHandle
 
 from cogeval import __version__
 from cogeval.cluster.episode_actor import start_actor
@@ -32,13 +33,19 @@ class Worker:
         import_paths: directories to import agents from.
         plan: reference to the pickled plan.
         in_flight: episodes that it plays at once.
+        books: the run's `QuotaActor`; None: nobody limits its agents.
     """
 
     def __init__(
-        self, worker_id: str, import_paths: tuple[str, ...], plan: ray.ObjectRef, in_flight: int
+        self,
+        worker_id: str,
+        import_paths: tuple[str, ...],
+        plan: ray.ObjectRef,
+        in_flight: int,
+        books: ActorHandle | None = None,
     ) -> None:
         self.id = worker_id
-        self.actor = start_actor(import_paths, plan, worker_id)
+        self.actor = start_actor(import_paths, plan, worker_id, books)
         self.ready = False  # hello has been answered
         self.pending: ray.ObjectRef = self.actor.hello.remote()
         self.asked_at = time.monotonic()

@@ -11,8 +11,9 @@ from cogeval.config.building import (
     cluster_options,
     make_importable,
 )
-from cogeval.config.reading import conf_dir, config_from_plain, config_from_yaml, config_to_yaml, read_config
+from cogeval.config.reading import config_from_plain, config_from_yaml, config_to_yaml, read_config
 from cogeval.config.schema import Config, RatingConfig
+from cogeval.files import conf_dir
 
 __all__ = [
     "Config",

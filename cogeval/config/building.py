@@ -16,9 +16,11 @@ import msgspec
 
 from cogeval.agents import AgentEntry, build_agent
 from cogeval.cluster.plan import ClusterOptions, RunPlan
+from cogeval.config.accounts import accounts_limit
 from cogeval.config.schema import Config
 from cogeval.core.episode import Fallback
 from cogeval.core.game import AnyGame, Json
+from cogeval.core.quota import Limits
 from cogeval.core.record import canonical_json, experiment_key
 from cogeval.core.seat import Deadlines
 from cogeval.errors import InputError, unknown_name
@@ -131,6 +133,8 @@ def build_plan(
         episodes_in_flight=config.cluster.episodes_in_flight,
         shard_bytes=int(config.store.shard_mb * 1e6),
         seal_every_s=config.store.seal_every_s,
+        limits={name: Limits(**of) for name, of in accounts_limit(config.limits.accounts).items()},
+        cap_usd=config.limits.spend_usd,
     )
 
 

@@ -5,30 +5,22 @@ Invariant: nothing leaves here unchecked; a value that is wrong is quoted with i
 
 from __future__ import annotations
 
-import importlib.resources
 import math
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from cogeval.config.accounts import check_accounts
 from cogeval.config.schema import Config
 from cogeval.core.episode import ON_FAULT
 from cogeval.errors import InputError, unknown_name
 from cogeval.tracking.flat import is_secret
 
 _MOST_LOCAL_WORKERS = 1024  # processes; a machine that has fewer cores gains nothing by more
-
-
-def conf_dir() -> Path:
-    """The configuration files: beside the package in a checkout, else inside the installed package."""
-    package = Path(str(importlib.resources.files("cogeval")))
-    beside = package.parent / "conf"
-    return beside if (beside / "config.yaml").exists() else package / "conf"
 
 
 def read_config(composed: DictConfig) -> Config:
@@ -66,6 +58,7 @@ def config_from_plain(plain: Any) -> Config:
     for name in agents if isinstance(agents, dict) else ():
         if not isinstance(name, str):
             raise InputError(f"pool.agents: expected text as a name, got {name!r}; write it in quotes")
+    check_accounts(plain.get("limits"))
     try:
         config = msgspec.convert(plain, Config)
     except msgspec.ValidationError as error:
@@ -155,6 +148,7 @@ def _check_numbers(config: Config) -> None:
         "tracking.every_s": config.tracking.every_s,
         "store.shard_mb": config.store.shard_mb,
         "store.seal_every_s": config.store.seal_every_s,
+        "limits.spend_usd": config.limits.spend_usd,
     }
     for key, value in positive.items():
         if value is not None and not 0 < value < math.inf:

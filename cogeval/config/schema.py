@@ -73,6 +73,21 @@ class StoreConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seal_every_s: float
 
 
+class AccountConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an account of a service allows; None: as much as one likes."""
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None  # in and out
+    concurrency: int | None = None  # requests under way at once
+
+
+class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the run may ask of services; changes nothing that is played."""
+
+    accounts: dict[str, AccountConfig] = {}
+    spend_usd: float | None = None  # None: as much as it takes
+
+
 class PoolConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who plays: name -> kind and parameters."""
 
@@ -93,6 +108,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     store: StoreConfig
     seed: int
     agent_paths: list[str]
+    limits: LimitsConfig = LimitsConfig()  # runs of before have none
 
     def experiment(self) -> dict[str, Json]:
         """The part that decides what is played, as plain JSON: what the configuration digest covers."""

@@ -6,6 +6,7 @@ episode seed, which would reveal the world. Must not know states, other seats or
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -88,7 +89,10 @@ class Bindable(Protocol):
     """A factory of agents that use what a process shares."""
 
     def bind(self, resources: Resources) -> AgentFactory:
-        """The same factory, with the resources; called once in each process, in its event loop."""
+        """The same factory, with the resources; called once in each process, in its event loop.
+
+        It may have `async def release(self) -> None`, called once when the process plays no more.
+        """
 
 
 class Scripted(msgspec.Struct, frozen=True):
@@ -114,3 +118,11 @@ def bound(seated: Seated, resources: Resources) -> Seated:
     if isinstance(seated.agent, Bindable):
         return msgspec.structs.replace(seated, agent=seated.agent.bind(resources))
     return seated
+
+
+async def released(factory: object) -> None:
+    """Lets a bound factory put away what it holds in this process; what it does about it hurts nobody."""
+    release = getattr(factory, "release", None)
+    if release is not None:
+        with contextlib.suppress(Exception):
+            await release()

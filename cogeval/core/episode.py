@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from cogeval.core.agent import Seated
 from cogeval.core.clock import Clock, MonotonicClock
-from cogeval.core.game import AnyGame, Decision, Results, Seat
+from cogeval.core.game import AnyGame, Decision, Results, Seat, Step
 from cogeval.core.record import ActionCodec, Attempt, Episode, episode_digest, seat_ranks, seat_shares
 from cogeval.core.seat import Deadlines, SeatPlay
 from cogeval.errors import EpisodeError, RunError
@@ -30,6 +30,19 @@ class Fallback(msgspec.Struct, frozen=True):
     baseline: str | None = None  # None: the game's first
 
 
+class Watcher(Protocol):
+    """Sees an episode while it is played; a RunError that it raises ends the episode."""
+
+    def opened(self, phase: int, state: Any, decisions: Sequence[Decision[Any]]) -> None:
+        """A phase is open, and nobody has been asked."""
+
+    def attempted(self, attempt: Attempt) -> None:
+        """A reply was judged, or a fallback decided; slow seats come in the order of their replies."""
+
+    def resolved(self, phase: int, step: Step[Any]) -> None:
+        """Every seat has decided and the rules were applied."""
+
+
 async def play(
     game: AnyGame,
     seed: int,
@@ -40,6 +53,8 @@ async def play(
     clock: Clock | None = None,
     replicate: int = 0,
     codec: ActionCodec | None = None,
+    watcher: Watcher | None = None,
+    stop_after: int | None = None,
 ) -> Episode:
     """Plays one episode to its end.
 
@@ -52,6 +67,8 @@ async def play(
         clock: where time comes from; the host's monotonic clock by default.
         replicate: 0-based number of the repetition, an input of the agents' streams.
         codec: action codec of this game, to share between episodes.
+        watcher: sees the episode while it is played.
+        stop_after: phases after which an open episode ends as by its clock, where that is recorded.
 
     Returns:
         The finished episode.
@@ -61,7 +78,9 @@ async def play(
     """
     if len(seats) != game.seats:
         raise EpisodeError(f"expected {game.seats} seats for {game.spec.name}, got {len(seats)}")
-    table = _Table(game, seed, seats, fallback, deadlines, clock or MonotonicClock(), replicate, codec)
+    clock = clock or MonotonicClock()
+    table = _Table(game, seed, seats, fallback, deadlines, clock, replicate, codec, watcher)
+    table.stop_after = stop_after
     return await table.run()
 
 
@@ -78,6 +97,7 @@ class _Table:
         clock: Clock,
         replicate: int,
         codec: ActionCodec | None,
+        watcher: Watcher | None,
     ) -> None:
         self.game = game
         self.seed = seed
@@ -86,8 +106,10 @@ class _Table:
         self.clock = clock
         self.replicate = replicate
         self.codec = codec or ActionCodec(game)
+        self.watcher = watcher
+        heard = None if watcher is None else watcher.attempted
         self.seats = [
-            SeatPlay(game, seed, i, seated, replicate, deadlines, clock, self.codec)
+            SeatPlay(game, seed, i, seated, replicate, deadlines, clock, self.codec, heard)
             for i, seated in enumerate(seats)
         ]
         # With deterministic seats only, nothing may depend on time: the episode clock is off.
@@ -95,6 +117,7 @@ class _Table:
         self.forfeited = [False] * len(seats)
         self.attempts: list[Attempt] = []
         self.last_batch_at: float | None = None
+        self.stop_after: int | None = None
 
     async def run(self) -> Episode:
         results: Results | None = None
@@ -115,11 +138,17 @@ class _Table:
         try:
             state = game.initial_state(self.seed)
             while decisions := game.decisions(state):
-                if self.timed and self.clock.now() - started >= play_s:
+                is_late = self.timed and self.clock.now() - started >= play_s
+                if is_late or phase == self.stop_after:
                     state, stopped = game.stop(state).next, True
                     break
+                if self.watcher is not None:
+                    self.watcher.opened(phase, state, decisions)
                 actions = await self._phase(state, decisions, phase)
-                state = game.step(state, actions).next
+                step = game.step(state, actions)
+                if self.watcher is not None:
+                    self.watcher.resolved(phase, step)
+                state = step.next
                 phase += 1
             results = game.results(state)
         except RunError:
@@ -194,9 +223,12 @@ class _Table:
             if source == "forfeit":
                 self.forfeited[seat] = True
         action, text = self.codec.canonical(action)
-        return Attempt(
+        attempt = Attempt(
             phase, seat, number, decision.kind, source, True, action, None, None, 0.0, 0.0, action_text=text
         )
+        if self.watcher is not None:
+            self.watcher.attempted(attempt)
+        return attempt
 
 
 def replay(

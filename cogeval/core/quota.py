@@ -13,8 +13,18 @@ import msgspec
 from cogeval.errors import RunError
 
 
-class BudgetSpentError(RunError):
-    """The run's spending cap is reached: it pauses, and can be resumed with a higher one."""
+class QuotaError(RunError):
+    """No lease will be granted any more: that is the run's end, and no fault of a seat."""
+
+
+class BudgetSpentError(QuotaError):
+    """The run's spending cap is reached: it pauses, and can be resumed with a higher one. Exit code 3."""
+
+    exit_code = 3
+
+
+class BooksLostError(QuotaError):
+    """Whoever keeps the books is gone: nobody may spend without them."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -30,6 +40,7 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
     account: str
     tokens: int  # that it was taken for, an estimate
+    id: int = 0  # in the books that it was taken from
 
 
 class Quota(Protocol):
@@ -44,6 +55,7 @@ class Quota(Protocol):
 
         Raises:
             BudgetSpentError: when the run's spending cap is reached.
+            BooksLostError: when whoever keeps the books is gone.
         """
 
     async def settle(self, lease: Lease, *, tokens: int, cost_usd: float) -> None:

@@ -20,10 +20,10 @@ import msgspec
 from cogeval.core.agent import Agent, Reply, Request, Scripted, Seated, Usage
 from cogeval.core.clock import Clock, ThinkTimer
 from cogeval.core.game import AnyGame, Decision, Seat, SeatResult
-from cogeval.core.quota import BudgetSpentError
-from cogeval.core.record import ActionCodec, Attempt
+from cogeval.core.quota import QuotaError
+from cogeval.core.record import FAULTS, ActionCodec, Attempt
 from cogeval.core.rng import Stream, stream
-from cogeval.errors import ActionError
+from cogeval.errors import ActionError, RecordedFaultError
 
 _DETAIL_CHARS = 500  # of a fault's description that are kept
 _REPLY_CHARS = 1_000_000  # of a reply's text that are kept
@@ -57,6 +57,8 @@ def _failure(error: BaseException) -> _Verdict:
     """Blames the agent; but Ctrl-C, which only the main thread ever gets, is the user's."""
     if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
         raise error
+    if isinstance(error, RecordedFaultError) and error.fault in FAULTS:
+        return _Verdict(None, error.fault, error.detail)
     return _Verdict(None, "exception", _describe(error))
 
 
@@ -123,11 +125,12 @@ class SeatPlay:
         deadlines: time limits.
         clock: where time comes from.
         codec: action codec of the game.
+        heard: told of every attempt as soon as it is judged.
     """
 
     __slots__ = (
-        "_agent", "_born_dead", "_clock", "_codec", "_deadlines", "_game", "_scripted", "_seat", "_seated",
-        "_seed", "_sync",
+        "_agent", "_born_dead", "_clock", "_codec", "_deadlines", "_game", "_heard", "_scripted", "_seat",
+        "_seated", "_seed", "_sync",
     )  # fmt: skip
 
     def __init__(
@@ -140,6 +143,7 @@ class SeatPlay:
         deadlines: Deadlines,
         clock: Clock,
         codec: ActionCodec,
+        heard: Callable[[Attempt], None] | None = None,
     ) -> None:
         self._game = game
         self._seed = seed
@@ -148,6 +152,7 @@ class SeatPlay:
         self._deadlines = deadlines
         self._clock = clock
         self._codec = codec
+        self._heard = heard
         self._scripted = seated.agent.name if isinstance(seated.agent, Scripted) else None
         self._agent: Agent | None = None
         self._born_dead: _Verdict | None = None
@@ -183,12 +188,13 @@ class SeatPlay:
             action = self._game.baseline(self._scripted, state, self._seat, self._seed)
             think_s = self._clock.now() - started
             action, text = self._codec.canonical(action)
-            return [
-                Attempt(
-                    phase, self._seat, 0, decision.kind, "agent", True, action, None, None, think_s, 0.0,
-                    action_text=text,
-                )
-            ]  # fmt: skip
+            attempt = Attempt(
+                phase, self._seat, 0, decision.kind, "agent", True, action, None, None, think_s, 0.0,
+                action_text=text,
+            )  # fmt: skip
+            if self._heard is not None:
+                self._heard(attempt)
+            return [attempt]
         if self._born_dead is not None:
             return [self._attempt(decision, phase, 0, self._born_dead, None, 0.0, 0.0)]
         if self._sync:
@@ -304,7 +310,7 @@ class SeatPlay:
             if verdict is None and not isinstance(reply, Reply) and inspect.isawaitable(reply):
                 reply = await reply
             return reply, verdict
-        except (asyncio.CancelledError, BudgetSpentError):  # the money is the run's, not the seat's
+        except (asyncio.CancelledError, QuotaError):  # the money is the run's, not the seat's
             raise
         except BaseException as error:  # noqa: BLE001 - an agent's failure costs its own seat only
             return None, _failure(error)
@@ -352,13 +358,16 @@ class SeatPlay:
     ) -> Attempt:
         if not isinstance(reply, Reply) or (verdict.fault == "unreadable" and _malformed(reply)):
             reply = _NO_REPLY
-        return Attempt(
+        attempt = Attempt(
             phase, self._seat, number, decision.kind, "agent", verdict.fault is None, verdict.action,
             verdict.fault, verdict.detail, think_s if reply.think_s is None else reply.think_s,
             queue_s + reply.queue_s, reply.usage, _cut(reply.text, _REPLY_CHARS),
             _cut(reply.model, _NAME_CHARS), _cut(reply.finish_reason, _NAME_CHARS),
             verdict.action_text,
         )  # fmt: skip
+        if self._heard is not None:
+            self._heard(attempt)
+        return attempt
 
 
 _NO_REPLY = Reply()

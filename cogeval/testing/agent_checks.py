@@ -1,7 +1,7 @@
 """The shared check of an agent: it sits in every seat of random episodes, on observations only.
 
 Invariant: the agent gets what the episode loop would give it and nothing more. Must not know any agent
-by name.
+by name, nor need anything that a plain install lacks.
 """
 
 from __future__ import annotations
@@ -9,16 +9,45 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Final
 
 from cogeval.agents.python import seat_agent
-from cogeval.core.agent import Agent, Reply, Request, Scripted, SeatAgent
+from cogeval.core.agent import Agent, AgentFactory, Reply, Request, Resources, Scripted, SeatAgent, released
 from cogeval.core.clock import MonotonicClock, ThinkTimer
 from cogeval.core.game import AnyGame, Decision, Seat
 from cogeval.core.record import ActionCodec
 from cogeval.core.seat import agent_stream
-from cogeval.errors import ActionError
+from cogeval.errors import ActionError, RunError
 from cogeval.testing.snapshot import snapshot
 from cogeval.testing.walks import SECRET_SEED, Position, Walk, walk
+
+__all__ = ["FAILURES", "AgentCheckError", "check_agent"]
+
+FAILURES: Final = (
+    "constructor", "exception", "no reply", "late", "unreadable", "illegal", "not repeatable", "seed told",
+)  # fmt: skip
+"""What an agent can fail by; the last one is the game's fault."""
+
+_QUOTED_CHARS: Final = 200  # of a reply that holds no action
+
+Asked = Callable[[str, ThinkTimer], None]
+"""(place, timer of the decision): told before an agent is asked."""
+
+
+class AgentCheckError(AssertionError):
+    """An agent failed the shared check.
+
+    Args:
+        kind: one of FAILURES.
+        place: seed, phase and seat.
+        what: what was expected there and what came.
+    """
+
+    def __init__(self, kind: str, place: str, what: str) -> None:
+        super().__init__(f"{place}: {what}")
+        self.kind = kind
+        self.place = place
+        self.what = what
 
 
 def check_agent(
@@ -28,6 +57,8 @@ def check_agent(
     *,
     deterministic: bool,
     limit_s: float = 10.0,
+    resources: Resources = Resources(),  # noqa: B008 - frozen value
+    asked: Asked | None = None,
 ) -> None:
     """Runs the shared checks of an agent: legal, repeatable, ignorant of the seed, and quick.
 
@@ -39,19 +70,34 @@ def check_agent(
         seeds: of the random episodes in which it is asked; one more is added.
         deterministic: what the agent declares; if so, two runs must agree.
         limit_s: think time allowed for one decision, in seconds.
+        resources: for an agent that needs them.
+        asked: told before each decision.
 
     Raises:
-        AssertionError: naming seed, phase and seat, and what was wrong there.
+        AgentCheckError: an AssertionError that names seed, phase and seat, and what was wrong there.
     """
-    codec = ActionCodec(game)
-    for each in [walk(game, seed) for seed in (*seeds, SECRET_SEED)]:
-        for seat in range(game.seats):
-            first = _decide_all(agent, game, each, seat, limit_s, codec)
-            if not deterministic:
-                continue
-            again = _decide_all(agent, game, each, seat, limit_s, codec)
-            for (place, one), (_, other) in zip(first, again, strict=True):
-                assert one == other, f"{place}: declared deterministic, decided {one} and then {other}"
+    with asyncio.Runner() as runner:  # one loop for all, as in a worker: clients live in it
+        if (bind := getattr(agent, "bind", None)) is not None:
+            agent = runner.run(_bound(bind, resources))
+        check = _Check(agent, game, limit_s, asked, runner)
+        try:
+            for each in [walk(game, seed) for seed in (*seeds, SECRET_SEED)]:
+                for seat in range(game.seats):
+                    _check_seat(check, each, seat, deterministic=deterministic)
+        finally:
+            runner.run(released(agent))
+
+
+def _check_seat(check: _Check, each: Walk, seat: int, *, deterministic: bool) -> None:
+    """Lets one seat decide all along a walk, twice where that must come out the same."""
+    first = check.decide_all(each, seat)
+    if not deterministic:
+        return
+    again = check.decide_all(each, seat)
+    for (place, one), (_, other) in zip(first, again, strict=True):
+        if one != other:
+            what = f"declared deterministic, decided {one} and then {other}"
+            raise AgentCheckError("not repeatable", place, what)
 
 
 class _Baseline:
@@ -69,82 +115,101 @@ class _Baseline:
         return Reply(self._game.baseline(self._name, position.state, seat, position.seed))
 
 
-def _decide_all(
-    seated: SeatAgent | Callable[..., Agent],
-    game: AnyGame,
-    each: Walk,
-    seat: Seat,
-    limit_s: float,
-    codec: ActionCodec,
-) -> list[tuple[str, str]]:
-    """Asks one agent at every decision of its seat; gives places and actions as canonical JSON."""
-    agent = _made(seated, game, each, seat)
-    actions = []
-    for position in each.positions:
-        for decision in position.decisions:
-            if decision.seat == seat:
-                place = f"{position.place}, seat {seat}"
-                reply = _reply(agent, game, position, decision, limit_s, place)
-                actions.append((place, _judged(game, position, seat, reply, codec, place)))
-    return actions
+class _Check:
+    """One agent under check in one game."""
 
+    def __init__(
+        self,
+        seated: SeatAgent | Callable[..., Agent],
+        game: AnyGame,
+        limit_s: float,
+        asked: Asked | None,
+        runner: asyncio.Runner,
+    ) -> None:
+        self.seated = seated
+        self.game = game
+        self.limit_s = limit_s
+        self.asked = asked
+        self.runner = runner
+        self.codec = ActionCodec(game)
 
-def _made(seated: SeatAgent | Callable[..., Agent], game: AnyGame, each: Walk, seat: Seat) -> Agent:
-    if isinstance(seated, Scripted):
-        return _Baseline(seated.name, game, each)
-    try:
-        return seat_agent(seated, game, seat, agent_stream(each.seed, seat))
-    except Exception as error:
-        what = f"expected an agent, got {type(error).__name__}: {error}"
-        raise AssertionError(f"seed {each.seed}, phase 0, seat {seat}: {what}") from error
-
-
-def _reply(
-    agent: Agent,
-    game: AnyGame,
-    position: Position,
-    decision: Decision[object],
-    limit_s: float,
-    place: str,
-) -> Reply:
-    """Asks the agent once, in the time that it has."""
-    observation = game.observe(position.state, decision.seat)
-    assert str(SECRET_SEED) not in repr(snapshot(observation)), f"{place}: the observation tells the seed"
-    timer = ThinkTimer(MonotonicClock(), limit_s)
-    try:
-        reply = agent.decide(Request(observation, decision, timer, None, limit_s))
-        if inspect.isawaitable(reply):
-            reply = asyncio.run(_wait(reply))
-    except Exception as error:
-        raise AssertionError(f"{place}: expected a Reply, got {type(error).__name__}: {error}") from error
-    think_s = timer.think_s
-    assert isinstance(reply, Reply), f"{place}: expected a Reply, got {type(reply).__name__}"
-    assert think_s <= limit_s, (
-        f"{place}: expected a reply within {limit_s:g} s, got one after {think_s:.3g} s"
-    )
-    return reply
-
-
-def _judged(
-    game: AnyGame, position: Position, seat: Seat, reply: Reply, codec: ActionCodec, place: str
-) -> str:
-    """Reads a reply as the episode loop does, and gives its action as canonical JSON."""
-    action = reply.action
-    if action is None:
-        assert reply.payload is not None, f"{place}: expected an action or a payload, got neither"
+    def decide_all(self, each: Walk, seat: Seat) -> list[tuple[str, str]]:
+        """Asks one agent at every decision of its seat; gives places and actions as canonical JSON."""
+        agent = self._made(each, seat)
+        actions = []
         try:
-            action = game.parse_reply(position.state, seat, reply.payload)
-        except ActionError as error:
-            raise AssertionError(f"{place}: {reply.payload!r} cannot be read: {error.hint}") from error
-    try:
-        read, text = codec.canonical(action)
-    except Exception as error:
-        what = f"expected an action of {game.spec.name}, got {action!r}"
-        raise AssertionError(f"{place}: {what} ({type(error).__name__}: {error})") from error
-    reason = game.why_illegal(position.state, seat, read)
-    assert reason is None, f"{place}: expected a legal action, got {text} ({reason})"
-    return text
+            for position in each.positions:
+                for decision in position.decisions:
+                    if decision.seat == seat:
+                        place = f"{position.place}, seat {seat}"
+                        reply = self._reply(agent, position, decision, place)
+                        actions.append((place, self._judged(position, seat, reply, place)))
+        finally:
+            if (close := getattr(agent, "close", None)) is not None:
+                self.runner.run(_wait(close(None)))
+        return actions
+
+    def _made(self, each: Walk, seat: Seat) -> Agent:
+        if isinstance(self.seated, Scripted):
+            return _Baseline(self.seated.name, self.game, each)
+        try:
+            return seat_agent(self.seated, self.game, seat, agent_stream(each.seed, seat))
+        except Exception as error:
+            what = f"expected an agent, got {type(error).__name__}: {error}"
+            raise AgentCheckError("constructor", f"seed {each.seed}, phase 0, seat {seat}", what) from error
+
+    def _reply(self, agent: Agent, position: Position, decision: Decision[object], place: str) -> Reply:
+        """Asks the agent once, in the time that it has."""
+        observation = self.game.observe(position.state, decision.seat)
+        if str(SECRET_SEED) in repr(snapshot(observation)):
+            raise AgentCheckError("seed told", place, "the observation tells the seed")
+        timer = ThinkTimer(MonotonicClock(), self.limit_s)
+        if self.asked is not None:
+            self.asked(place, timer)
+        try:
+            reply = agent.decide(Request(observation, decision, timer, None, self.limit_s))
+            if inspect.isawaitable(reply):
+                reply = self.runner.run(_wait(reply))
+        except RunError:  # the money is spent, the user's input is wrong: no fault of the agent
+            raise
+        except Exception as error:
+            what = f"expected a Reply, got {type(error).__name__}: {error}"
+            raise AgentCheckError("exception", place, what) from error
+        think_s = timer.think_s
+        if not isinstance(reply, Reply):
+            raise AgentCheckError("no reply", place, f"expected a Reply, got {type(reply).__name__}")
+        if think_s > self.limit_s:
+            what = f"expected a reply within {self.limit_s:g} s, got one after {think_s:.3g} s"
+            raise AgentCheckError("late", place, what)
+        return reply
+
+    def _judged(self, position: Position, seat: Seat, reply: Reply, place: str) -> str:
+        """Reads a reply as the episode loop does, and gives its action as canonical JSON."""
+        action = reply.action
+        if action is None:
+            if reply.payload is None:
+                wrote = f"; it wrote {reply.text[:_QUOTED_CHARS]!r}" if isinstance(reply.text, str) else ""
+                what = f"expected an action or a payload, got neither{wrote}"
+                raise AgentCheckError("no reply", place, what)
+            try:
+                action = self.game.parse_reply(position.state, seat, reply.payload)
+            except ActionError as error:
+                what = f"{reply.payload!r} cannot be read: {error.hint}"
+                raise AgentCheckError("unreadable", place, what) from error
+        try:
+            read, text = self.codec.canonical(action)
+        except Exception as error:
+            what = f"expected an action of {self.game.spec.name}, got {action!r}"
+            raise AgentCheckError("unreadable", place, f"{what} ({type(error).__name__}: {error})") from error
+        reason = self.game.why_illegal(position.state, seat, read)
+        if reason is not None:
+            raise AgentCheckError("illegal", place, f"expected a legal action, got {text} ({reason})")
+        return text
 
 
-async def _wait(reply: Awaitable[Reply]) -> Reply:
-    return await reply
+async def _wait(waited: Awaitable[Reply]) -> Reply:
+    return await waited
+
+
+async def _bound(bind: Callable[[Resources], AgentFactory], resources: Resources) -> AgentFactory:
+    return bind(resources)

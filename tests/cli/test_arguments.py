@@ -39,7 +39,7 @@ def test_an_optional_value_is_taken_only_when_it_is_one() -> None:
         (("status", "x", "seed=1"), "cogeval status takes only the keys run.root, got 'seed=1'"),
         (
             ("resume", "x", "seed=1"),
-            "cogeval resume takes only the keys run.root, cluster.*, tracking.*, store.*",
+            "cogeval resume takes only the keys run.root, cluster.*, limits.*, tracking.*, store.*",
         ),
         (("resume", "x", "pool=random"), "got 'pool=random'; what is played belongs to the run"),
         (("show", "x", "ratings.anchor=a"), "takes only the keys run.root, rating.*"),

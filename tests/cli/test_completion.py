@@ -15,7 +15,7 @@ from cogeval.cli.verbs import VERBS
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("cogeval r", ["run", "resume", "rate"]),
+        ("cogeval r", ["run", "resume", "rate", "reproduce", "replay"]),
         ("cogeval --h", ["--help"]),
         ("cogeval run game=cogc", ["game=cogchemists"]),
         ("cogeval run game=cogz", ["game=cogz", *(f"game=cogz_{seats}" for seats in range(3, 7))]),
@@ -64,7 +64,7 @@ def test_compare_completes_two_agents_of_the_latest_run_and_then_runs(make_run) 
 def test_a_users_own_options_are_completed(tmp_path: Path) -> None:
     (tmp_path / "pool").mkdir()
     (tmp_path / "pool" / "mine.yaml").write_text("agents: {}\n")
-    assert candidates(f"cogeval run --config-dir {tmp_path} pool=m", "bash") == ["pool=mine"]
+    assert candidates(f"cogeval run --config-dir {tmp_path} pool=mi", "bash") == ["pool=mine"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

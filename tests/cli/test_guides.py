@@ -279,6 +279,8 @@ def test_an_episode_is_played_again_as_the_store_page_shows(
 ) -> None:
     run = make_run(done=3)
     page = (DOCS / "store.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
-    exec(code, {})
+    attempts, journal = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    exec(attempts, {})
+    assert {line.split()[0] for line in capsys.readouterr().out.splitlines()} == {"0", "1", "2"}
+    exec(journal, {})
     assert capsys.readouterr().out.split()[-1] == episode_journal(run, 0).reason

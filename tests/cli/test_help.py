@@ -32,7 +32,7 @@ def test_help_imports_nothing_heavy(argv: tuple[str, ...]) -> None:
 def test_help_names_every_verb_with_one_line_and_four_examples(cogeval) -> None:
     text = cogeval("--help").out
     for verb in VERBS.values():
-        assert f"  {verb.name:<8} {verb.line}\n" in text
+        assert f"  {verb.name:<11} {verb.line}\n" in text
     assert (
         len([line for line in text.splitlines() if line.startswith("  cogeval ") and "VERB" not in line]) == 4
     )

@@ -34,7 +34,7 @@ def plain(agents, **changes):
         "agent_paths": [FAULTY],
     }
     for group, options in changes.items():
-        whole[group] = {**whole[group], **options} if isinstance(options, dict) else options
+        whole[group] = {**whole.get(group, {}), **options} if isinstance(options, dict) else options
     return whole
 
 

@@ -60,6 +60,16 @@ def test_an_installed_wheel_composes_a_run(installed, tmp_path):
     assert "seed: 5" in run_python(installed, code, tmp_path)
 
 
+def test_an_installed_wheel_finds_the_prompts_and_prices_of_models(installed, tmp_path):
+    code = (
+        "from cogeval.agents import build_agent; from cogeval.games import make_game; "
+        "model = {'kind': 'llm', 'provider': 'openai', 'model': 'gpt-5'}; "
+        "agent = build_agent('x', make_game('cogz'), model).seated.agent; "
+        "print(agent.price_in({}) is not None, 'ADVICE' in agent.prompt.system_after)"
+    )
+    assert run_python(installed, code, tmp_path) == "True True"
+
+
 @pytest.mark.cluster
 def test_a_ray_worker_finds_the_same_conf():
     import ray

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from pathlib import Path
+
 import pytest
 
 from cogeval.agents import AGENTS, build_agent
@@ -31,12 +35,26 @@ class FirstLegal:
         return Reply(payload=WRITE_REPLY[self._game.spec.name](request.decision, action))
 
 
+ROOT = Path(__file__).parents[2]
+PROGRAM = [sys.executable, str(ROOT / "docs" / "examples" / "chance.py")]
+
 SETTINGS = {
-    "baseline": lambda game: [{"baseline": name} for name in game.spec.baselines],
-    "python": lambda game: [{"_target_": f"{__name__}.FirstLegal", "deterministic": True}],
-    "random": lambda game: [{}],
+    "baseline": lambda game, url: [{"baseline": name} for name in game.spec.baselines],
+    "llm": lambda game, url: [{"provider": "openai", "model": "tiny", "base_url": url}],
+    "process": lambda game, url: [{"command": PROGRAM}],
+    "python": lambda game, url: [{"_target_": f"{__name__}.FirstLegal", "deterministic": True}],
+    "random": lambda game, url: [{}],
 }
-"""Kind of agent -> its settings for a game; a kind of the table that is not here fails."""
+"""Kind of agent -> its settings for a game and a model server; a kind of the table not here fails."""
+
+
+@pytest.fixture
+def model_url(monkeypatch):
+    """A server of models on loopback that plays by the rules."""
+    monkeypatch.syspath_prepend(str(ROOT / "tests" / "llm"))
+    monkeypatch.setenv("OPENAI_API_KEY", "nobody's")
+    with importlib.import_module("server").ModelServer() as server:
+        yield server.openai_url
 
 
 @pytest.mark.parametrize(("name", "parameters"), VARIANTS)
@@ -46,8 +64,8 @@ def test_every_game_passes_the_shared_checks(name, parameters):
 
 @pytest.mark.parametrize("kind", AGENTS)
 @pytest.mark.parametrize("name", GAMES)
-def test_every_agent_passes_the_shared_checks(name, kind):
+def test_every_agent_passes_the_shared_checks(name, kind, model_url):
     game = make_game(name)
-    for settings in SETTINGS[kind](game):
+    for settings in SETTINGS[kind](game, model_url):
         entry = build_agent("it", game, {"kind": kind, **settings})
         check_agent(entry.seated.agent, game, seeds=(0,), deterministic=entry.seated.deterministic)

@@ -1,0 +1,201 @@
+"""What a model service is: one call in, one completion out, and two ways to fail.
+
+Invariant: a provider makes exactly one request for one call; waiting and trying again is the agent's.
+Must not know games, seats, quotas or prices.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from cogeval.core.game import Json
+from cogeval.errors import SeatError
+
+JSON_STYLES: Final = ("schema", "object", "llama", "none")
+"""Ways to ask for JSON: a schema, any object, a schema as llama.cpp's server takes it, the prompt alone."""
+
+_CONNECT_S: Final = 10.0  # longest wait for a connection
+_SLACK_S: Final = 1.0  # the seat's own deadline comes first, so that it is a timeout and no error
+_RETRIED: Final = (408, 409, 425, 429)  # and everything from 500 on
+_SPENT: Final = "insufficient_quota"  # a 429 of an account without money: waiting does not help
+_MOST_TOKENS: Final = 2**31 - 1  # that a service is believed
+_QUOTED_CHARS: Final = (
+    20_000  # of a service's own words: whoever tells people takes out keys first, then cuts
+)
+
+
+class RetryableError(SeatError):
+    """The service could not answer now; the same call may succeed later.
+
+    Args:
+        what: happened, for people.
+        wait_s: seconds that the service asked to wait; None: it did not say.
+        is_limit: the account's rate limit is reached.
+    """
+
+    def __init__(self, what: str, wait_s: float | None = None, *, is_limit: bool = False) -> None:
+        super().__init__(what)
+        self.wait_s = wait_s
+        self.is_limit = is_limit
+
+
+class RefusedError(SeatError):
+    """The service will not answer this call, however often it is made."""
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """One turn of a conversation."""
+
+    role: str  # "user" or "assistant"
+    text: str
+
+
+class Call(msgspec.Struct, frozen=True):
+    """One question to a model."""
+
+    model: str
+    system: str
+    messages: tuple[Message, ...]  # the first and the last are the user's
+    schema: Mapping[str, Json]  # of the reply
+    json_style: str = "schema"  # one of JSON_STYLES
+    max_tokens: int = 1024  # of the reply
+    sampling: Mapping[str, Json] = {}  # fields of the request's body, as the service calls them
+    timeout_s: float | None = None  # think time left; None: unlimited
+
+
+class Completion(msgspec.Struct, frozen=True, gc=False):
+    """What a model answered."""
+
+    text: str
+    tokens_in: int = 0  # cached ones included
+    tokens_out: int = 0
+    tokens_cached: int = 0  # of tokens_in, read from the service's cache
+    model: str | None = None  # as the service names it
+    finish_reason: str | None = None  # in the service's own words
+
+
+class Provider(Protocol):
+    """A connection to a model service; shared by the agents of a process."""
+
+    async def complete(self, call: Call) -> Completion:
+        """Makes one request.
+
+        Raises:
+            RetryableError: when the same call may succeed later.
+            RefusedError: when it will not.
+        """
+
+    async def close(self) -> None:
+        """Closes the connection."""
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """Where a provider's requests go; holds the name of the key, never the key."""
+
+    provider: str
+    base_url: str | None = None  # None: the provider's own
+    api_key_env: str | None = None  # environment variable; None: no key, or the SDK's own way to credentials
+    region: str | None = None  # of Bedrock; None: as the environment says
+
+
+def timeouts(call: Call) -> tuple[float | None, float]:
+    """Seconds that a call may take in all, and to connect."""
+    if call.timeout_s is None:
+        return None, _CONNECT_S
+    limit_s = max(call.timeout_s, 0.0) + _SLACK_S
+    return limit_s, min(limit_s, _CONNECT_S)
+
+
+def retry_after_s(headers: Mapping[str, str], now_s: float | None = None) -> float | None:
+    """Seconds that a response asks to wait.
+
+    Args:
+        headers: of the response; looked up in lower case.
+        now_s: seconds since 1970; None: now.
+
+    Returns:
+        0 or more; None when the response does not say, or not in a way that can be read.
+
+    Source: RFC 9110, section 10.2.3; retry-after-ms is what some services send beside it.
+    """
+    if (wait_s := _seconds(headers.get("retry-after-ms"))) is not None:
+        return wait_s / 1000
+    value = headers.get("retry-after")
+    if (wait_s := _seconds(value)) is not None or value is None:
+        return wait_s
+    try:
+        at_s = parsedate_to_datetime(value).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return max(0.0, at_s - (time.time() if now_s is None else now_s))
+
+
+def _seconds(value: str | None) -> float | None:
+    try:
+        seconds = float(value) if value is not None else -1.0
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < math.inf else None
+
+
+def status_failure(status: int, headers: Mapping[str, str], body: str) -> SeatError:
+    """The error that a response other than 200 means.
+
+    Args:
+        status: of HTTP.
+        headers: looked up in lower case.
+        body: the response's text.
+    """
+    what = f"the service answered {status}: {_words(body)}"
+    if status == 429 and _SPENT in body:
+        return RefusedError(what)
+    if status in _RETRIED or status >= 500:
+        return RetryableError(what, retry_after_s(headers), is_limit=status == 429)
+    return RefusedError(what)
+
+
+def _words(body: str) -> str:
+    """What a service says about its error."""
+    try:
+        error = json.loads(body)["error"]
+        words = str(error["message"] if isinstance(error, dict) else error)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        words = body
+    return " ".join(words[:_QUOTED_CHARS].split()) or "nothing"
+
+
+def body_of(content: bytes) -> dict[str, Any]:
+    """The JSON object that a successful response holds; bytes that are no UTF-8 become U+FFFD.
+
+    Raises:
+        RefusedError: when it is anything else.
+    """
+    try:
+        body = json.loads(content.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        start = content[:_QUOTED_CHARS].decode("utf-8", "replace")
+        raise RefusedError(
+            f"expected a JSON object from the service, got {len(content):,} bytes that begin {start!r}"
+        )
+    return body
+
+
+def count_of(usage: object, *path: str) -> int:
+    """A number of tokens somewhere in what a service reports; 0 when it is not there."""
+    for key in path:
+        usage = usage.get(key) if isinstance(usage, dict) else None
+    return usage if type(usage) is int and 0 < usage <= _MOST_TOKENS else 0
+
+
+def text_or_none(value: object) -> str | None:
+    """The value when it is text."""
+    return value if isinstance(value, str) else None

@@ -1,0 +1,58 @@
+"""The accounts of a configuration, checked one by one.
+
+Invariant: what is refused is named with its account. The validator of the whole configuration cannot
+do that: it names no key of a mapping.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from cogeval.config.schema import AccountConfig
+from cogeval.errors import InputError, unknown_name
+
+_WHOLE = ("concurrency",)  # counts; the others may be fractions
+
+
+def check_accounts(limits: Any) -> None:
+    """Checks `limits.accounts`, when there are any.
+
+    Args:
+        limits: the group as plain JSON, of any shape.
+
+    Raises:
+        InputError: an account is no mapping, or has an unknown key or a value that limits nothing.
+    """
+    accounts = limits.get("accounts") if isinstance(limits, dict) else None
+    if not isinstance(accounts, dict):
+        return  # the validator says what is wrong with it
+    known = AccountConfig.__struct_fields__
+    for name, account in accounts.items():
+        place = f"limits.accounts.{name}"
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"limits.accounts: expected text as a name, got {name!r}; write it in quotes")
+        if not isinstance(account, dict):
+            example = "{requests_per_minute: 50, concurrency: 4}"
+            raise InputError(f"{place}: expected a mapping, as {example}, got {account!r}")
+        for key, value in account.items():
+            if key not in known:
+                raise unknown_name(f"{place} key", key, known)
+            _check_limit(f"{place}.{key}", value, whole=key in _WHOLE)
+
+
+def _check_limit(place: str, value: Any, *, whole: bool) -> None:
+    if value is None:
+        return
+    wanted = "a whole number of 1 or more" if whole else "a finite number of 1 or more"
+    is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if not is_number or not 1 <= value < math.inf:
+        raise InputError(f"{place}: expected {wanted}, or null for no limit, got {value!r}")
+
+
+def accounts_limit(accounts: dict[str, AccountConfig]) -> dict[str, dict[str, Any]]:
+    """The accounts as plain values, those that allow everything left out."""
+    plain = {name: msgspec.structs.asdict(account) for name, account in accounts.items()}
+    return {name: limits for name, limits in plain.items() if any(v is not None for v in limits.values())}

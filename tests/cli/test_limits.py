@@ -1,0 +1,97 @@
+"""A run that pauses at its spending cap says so, and goes on with a higher one."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cogeval.agents import AGENTS
+from cogeval.cli.composing import Composer
+from cogeval.cluster.connection import connected
+from cogeval.cluster.plan import ClusterOptions
+from cogeval.config import build_experiment, conf_dir, config_from_yaml, config_to_yaml, read_config
+from cogeval.store.spend import paused_entry
+
+FAULTY = Path(__file__).parents[1] / "cluster" / "faulty"
+LIMITED = (
+    "game.rounds=3", "schedule=rotations", "schedule.blocks=6", "tracking=off", "cluster.workers=1",
+    "cluster.episodes_in_flight=1", f"agent_paths=[{FAULTY}]", "~pool.agents",
+)  # fmt: skip
+
+
+def experiment_of(*overrides):
+    return build_experiment(read_config(Composer(conf_dir()).compose(list(overrides))))
+
+
+@pytest.mark.cluster
+def test_a_run_pauses_with_its_own_exit_code_and_resumes_with_a_higher_cap(cogeval, monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(FAULTY))
+    paying = __import__("paying_agents")
+    monkeypatch.setitem(AGENTS, "paying", paying.paying_agent)
+    agent = f"+pool.agents.payer={{kind: paying, cost_usd: 0.01, log: {tmp_path / 'log'}}}"
+    with connected(ClusterOptions(workers=1)):
+        paused = cogeval("run", *LIMITED, agent, "limits.spend_usd=0.5", "--json")
+        assert paused.code == 3
+        assert (paused.json["paused"], paused.json["complete"]) == (True, False)
+        said = re.search(
+            r"paused: spent \$0\.50 of \$0\.50; 2 of 6 episodes recorded\. "
+            r"Go on with: cogeval (resume \S+ limits\.spend_usd=\d+)$",
+            paused.err.strip(),
+        )
+        assert said, paused.err
+
+        status = cogeval("status", "latest", "--json").json
+        assert (status["state"], status["spent_usd"], status["cap_usd"]) == ("paused", 0.5, 0.5)
+        shown = cogeval("status", "latest").out
+        assert "$0.50 of $0.50, its spending cap" in shown
+        assert "limits.spend_usd=" in shown
+
+        resumed = cogeval(*said[1].split(), "--json")
+        assert (resumed.code, resumed.json["complete"], resumed.json["played"]) == (0, True, 4)
+    assert cogeval("status", "latest", "--json").json["state"] == "complete"
+
+
+def test_limits_are_no_part_of_what_is_played_and_runs_of_before_have_none():
+    experiments = [
+        experiment_of(),
+        experiment_of("limits.spend_usd=1", "+limits.accounts.main.concurrency=2"),
+    ]
+    assert len({experiment.digest for experiment in experiments}) == 1
+    text = config_to_yaml(experiments[0].config)
+    before = config_from_yaml(text[: text.index("limits:")])
+    assert before == experiments[0].config
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("+limits.accounts.main.concurency=1", "closest first: concurrency"),
+        ("+limits.accounts.main.concurrency=0.5", r"limits\.accounts\.main\.concurrency: expected a whole"),
+        ("+limits.accounts.main.tokens_per_minute=0", "a finite number of 1 or more"),
+        ("+limits.accounts.main=50", r"limits\.accounts\.main: expected a mapping"),
+        ("limits.spend_usd=0", r"limits\.spend_usd: expected a finite number above 0"),
+    ],
+)
+def test_limits_that_limit_nothing_are_refused_by_name(cogeval, override, said):
+    answer = cogeval("run", "--plan", override)
+    assert answer.code == 2
+    assert re.search(said, answer.err), answer.err
+
+
+def test_what_changes_the_episodes_cannot_be_changed_beside_the_limits(make_run, cogeval):
+    make_run(done=2)
+    answer = cogeval("resume", "latest", "limits.spend_usd=2", "deadlines.decision_s=1")
+    assert answer.code == 2
+    assert "deadlines" in answer.err
+
+
+def test_a_paused_run_is_paused_until_somebody_goes_on(make_run, cogeval):
+    run = make_run(done=2)
+    with run.lock():
+        run.append_log(paused_entry(4.0, 3.5))
+    status = cogeval("status", "latest", "--json").json
+    assert (status["state"], status["spent_usd"], status["cap_usd"]) == ("paused", 4.0, 3.5)
+    with run.lock():
+        run.append_log({"event": "dispatch", "worker": "w", "indexes": [[2, 2]], "alone": False})
+    status = cogeval("status", "latest", "--json").json
+    assert (status["state"], status["spent_usd"], status["cap_usd"]) == ("interrupted", 4.0, None)
