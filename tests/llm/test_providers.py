@@ -20,6 +20,7 @@ from cogeval.agents.llm.provider import (
     RefusedError,
     RetryableError,
     body_of,
+    read_whole,
     retry_after_s,
     status_failure,
 )
@@ -312,3 +313,12 @@ def test_a_body_that_is_no_object_is_quoted_in_short(content):
     with pytest.raises(RefusedError, match="expected a JSON object from the service") as caught:
         body_of(content)
     assert len(str(caught.value)) < 21_000  # the agent cuts it further, once keys are out
+
+
+def test_an_answer_without_end_is_given_up() -> None:
+    async def endless():
+        while True:
+            yield b"x" * 1_000_000
+
+    with pytest.raises(RefusedError, match="longer than 32,000,000 bytes"):
+        asyncio.run(read_whole(endless()))

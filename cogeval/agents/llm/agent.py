@@ -35,6 +35,7 @@ from cogeval.core.rng import Stream
 
 _FIRST_WAIT_S: Final = 1.0  # of the back-off, doubled each time
 _LONGEST_WAIT_S: Final = 60.0
+_LONGEST_ASKED_S: Final = 300.0  # that a service is waited for; one that asks for a day is asked again
 _SPREAD_S: Final = 1.0  # over which seats that a service sent away come back
 _CHARS_PER_TOKEN: Final = 4
 _QUOTED_CHARS: Final = 8_000  # of a rejected reply that the model is shown again
@@ -204,7 +205,7 @@ class LlmAgent:
     def _wait_s(self, number: int, asked_s: float | None) -> float:
         """Seconds until the next try: what the service asked for, or growing, never all at once."""
         if asked_s is not None:
-            return asked_s + self._rng.unit() * _SPREAD_S
+            return min(asked_s, _LONGEST_ASKED_S) + self._rng.unit() * _SPREAD_S
         longest_s = min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(number, 16))
         return longest_s * (0.5 + 0.5 * self._rng.unit())
 

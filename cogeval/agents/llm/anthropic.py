@@ -26,6 +26,7 @@ from cogeval.agents.llm.provider import (
     RetryableError,
     body_of,
     count_of,
+    read_whole,
     status_failure,
     text_or_none,
     timeouts,
@@ -54,21 +55,22 @@ class AnthropicProvider:
         """Makes one request; see `Provider`."""
         limit_s, connect_s = timeouts(call)
         try:
-            response = await self._client.messages.with_raw_response.create(
+            async with self._client.messages.with_streaming_response.create(
                 model=call.model,
                 max_tokens=call.max_tokens,
                 system=call.system,
                 messages=[{"role": _role(m.role), "content": m.text} for m in call.messages],
                 extra_body=_extra(call),
                 timeout=Timeout(limit_s, connect=connect_s),
-            )
+            ) as response:
+                content = await read_whole(response.iter_bytes())
         except APIStatusError as error:
             raise status_failure(error.status_code, error.response.headers, error.response.text) from None
         except APIConnectionError as error:
             raise RetryableError(f"no answer from the service: {error.__cause__ or error}") from None
         except (AnthropicError, TypeError, ValueError, RuntimeError, ImportError) as error:
             raise RefusedError(f"the SDK made no request: {error}") from None
-        return _completion(body_of(response.http_response.content))
+        return _completion(body_of(content))
 
 
 def _role(role: str) -> Any:

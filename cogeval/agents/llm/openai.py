@@ -19,6 +19,7 @@ from cogeval.agents.llm.provider import (
     RetryableError,
     body_of,
     count_of,
+    read_whole,
     status_failure,
     text_or_none,
     timeouts,
@@ -53,19 +54,20 @@ class OpenAIProvider:
             messages.insert(0, {"role": "system", "content": call.system})
         body = {self._limit_field: call.max_tokens, **_response_format(call), **call.sampling}
         try:
-            response = await self._client.chat.completions.with_raw_response.create(
+            async with self._client.chat.completions.with_streaming_response.create(
                 model=call.model,
                 messages=messages,
                 extra_body=body,
                 timeout=Timeout(limit_s, connect=connect_s),
-            )
+            ) as response:
+                content = await read_whole(response.iter_bytes())
         except APIStatusError as error:
             raise status_failure(error.status_code, error.response.headers, error.response.text) from None
         except APIConnectionError as error:
             raise RetryableError(f"no answer from the service: {error.__cause__ or error}") from None
         except (OpenAIError, TypeError, ValueError) as error:
             raise RefusedError(f"the SDK made no request: {error}") from None
-        return _completion(body_of(response.http_response.content))
+        return _completion(body_of(content))
 
 
 def _response_format(call: Call) -> dict[str, Any]:

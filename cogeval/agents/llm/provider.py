@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol
 
@@ -25,6 +25,7 @@ _CONNECT_S: Final = 10.0  # longest wait for a connection
 _SLACK_S: Final = 1.0  # the seat's own deadline comes first, so that it is a timeout and no error
 _RETRIED: Final = (408, 409, 425, 429)  # and everything from 500 on
 _SPENT: Final = "insufficient_quota"  # a 429 of an account without money: waiting does not help
+_MOST_BYTES: Final = 32_000_000  # of a response that is read
 _MOST_TOKENS: Final = 2**31 - 1  # that a service is believed
 _QUOTED_CHARS: Final = (
     20_000  # of a service's own words: whoever tells people takes out keys first, then cuts
@@ -187,6 +188,26 @@ def body_of(content: bytes) -> dict[str, Any]:
             f"expected a JSON object from the service, got {len(content):,} bytes that begin {start!r}"
         )
     return body
+
+
+async def read_whole(chunks: AsyncIterator[bytes]) -> bytes:
+    """The bytes of a response.
+
+    Raises:
+        RefusedError: when they do not end: a reply of a few thousand tokens is no tenth of this.
+        RetryableError: when they break off.
+    """
+    whole = bytearray()
+    try:
+        async for chunk in chunks:
+            whole += chunk
+            if len(whole) > _MOST_BYTES:
+                break
+    except Exception as error:  # noqa: BLE001 - the transport's own, which the SDKs let through
+        raise RetryableError(f"the service's answer broke off: {error}") from None
+    if len(whole) > _MOST_BYTES:
+        raise RefusedError(f"the service's answer is longer than {_MOST_BYTES:,} bytes")
+    return bytes(whole)
 
 
 def count_of(usage: object, *path: str) -> int:
