@@ -14,6 +14,7 @@ from cogeval.cli.verbs import DEBUG, HELP, Flag, Verb
 from cogeval.errors import InputError, closest_first, unknown_name
 
 NO_GROUPS = ("hydra", "prompt")  # folders of conf/ that no override chooses from
+NO_CONFIGS = ("prices",)  # files of conf/ that are no configuration of a run
 
 
 @dataclass(frozen=True, slots=True)

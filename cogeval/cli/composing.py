@@ -24,7 +24,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from hydra.types import RunMode
 
-from cogeval.cli.arguments import NO_GROUPS
+from cogeval.cli.arguments import NO_CONFIGS, NO_GROUPS
 from cogeval.cli.rewording import reword
 from cogeval.errors import InputError
 
@@ -112,7 +112,8 @@ class Composer:
     def options(self, group: str) -> list[str]:
         """The names that ``group=NAME`` can take; for the group "" the primary configurations."""
         found = self.hydra.config_loader.get_group_options(group, ObjectType.CONFIG)
-        return [str(name) for name in found if not str(name).startswith("_dummy_")]  # Hydra's own
+        known = [str(name) for name in found if not str(name).startswith("_dummy_")]  # Hydra's own
+        return known if group else [name for name in known if name not in NO_CONFIGS]
 
     def groups(self) -> list[str]:
         """The names of the groups, Hydra's own and the folders that are none left out."""

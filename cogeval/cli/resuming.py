@@ -22,6 +22,7 @@ from cogeval.core.record import canonical_json
 from cogeval.errors import InputError
 from cogeval.store.recover import hot_shards
 from cogeval.store.run import RunDir
+from cogeval.store.spend import spend_of
 
 
 def resume(arguments: Arguments) -> int:
@@ -39,11 +40,26 @@ def resume(arguments: Arguments) -> int:
             recorded = counted(scheduled(run), "episode")
             show(f"{run.run_id} is complete: all {recorded} recorded or void, nothing to play")
         return 0
+    check_budget(run, config.limits.spend_usd)
     run.acquire_lock().release()  # refuses a run that another driver holds before anything is shown
     run.shards_path.mkdir(exist_ok=True)  # where somebody removed it, workers could write nothing
     as_json = arguments.switch("--json")
     played = play(run, experiment, quiet=arguments.switch("--quiet"), ladder=not as_json)
     return conclude(played, as_json=as_json)
+
+
+def check_budget(run: RunDir, cap_usd: float | None) -> None:
+    """Compares the spending cap with the one that a run has paused at.
+
+    Raises:
+        InputError: it is no higher: the run would pay for a few requests and pause again.
+    """
+    spend = spend_of(run)
+    if spend.cap_usd is not None and cap_usd is not None and cap_usd <= spend.cap_usd:
+        raise InputError(
+            f"{run.run_id} paused at its spending cap: ${spend.spent_usd:,.2f} of ${spend.cap_usd:,.2f} are "
+            f"spent; go on with a higher one: cogeval resume {run.run_id} limits.spend_usd=DOLLARS"
+        )
 
 
 def check_unchanged(run: RunDir, experiment: Experiment) -> None:

@@ -48,8 +48,8 @@ def test_the_page_names_every_provider_key_json_style_and_part_of_a_prompt():
 def test_the_pages_yaml_builds_a_run(tmp_path):
     pool, limits = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "pool").mkdir()
-    (tmp_path / "pool" / "rivals.yaml").write_text(pool)
-    composed = Composer(conf_dir(), str(tmp_path)).compose(["pool=rivals", "limits.spend_usd=2"])
+    (tmp_path / "pool" / "models.yaml").write_text(pool)
+    composed = Composer(conf_dir(), str(tmp_path)).compose(["pool=models", "limits.spend_usd=2"])
     assert len(build_experiment(read_config(composed)).agents) == 4
     accounts = msgspec.yaml.decode(limits)["limits"]["accounts"]
     game = make_game("cogmud")

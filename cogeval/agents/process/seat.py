@@ -69,6 +69,7 @@ class ProcessSeat:
         self._given_up: list[Child] = []  # killed, and not yet known to have ended
         self._history: list[dict[str, Any]] = []
         self._num_failed_starts = 0
+        self._last_failure = ""
         self._hello: dict[str, Any] = {
             "type": "hello",
             "protocol": PROTOCOL,
@@ -148,13 +149,14 @@ class ProcessSeat:
             if not child.has_spoken and await self._greet(child) is None:
                 return child
         if self._num_failed_starts >= _MOST_STARTS:
-            raise ProcessError(f"failed to start {_MOST_STARTS} times in a row")
+            raise ProcessError(f"failed to start {_MOST_STARTS} times in a row: {self._last_failure}")
         self._num_failed_starts += 1
         child = Child(self._made_by.launch)
         what = await self._greet(child)
         if what is not None:
             ending = await child.ended()
-            raise ProcessError(f"{what}; {ending}")
+            self._last_failure = f"{what}; {ending}"
+            raise ProcessError(self._last_failure)
         self._num_failed_starts = 0
         return child
 
