@@ -58,6 +58,8 @@ def build_experiment(config: Config) -> Experiment:
     if not config.pool.agents:
         raise InputError("pool.agents: expected at least one agent, got none; name a pool, as pool=random")
     agents = tuple(build_agent(name, game, settings) for name, settings in config.pool.agents.items())
+    if config.limits.spend_usd is not None:
+        _check_priced(agents)
     schedule = make_schedule(
         config.schedule.design,
         num_agents=len(agents),
@@ -84,6 +86,17 @@ def build_experiment(config: Config) -> Experiment:
         fallback=Fallback(d.on_fault, d.fallback_baseline),
         digest=hashlib.sha256(digest.encode()).hexdigest(),
     )
+
+
+def _check_priced(agents: Sequence[AgentEntry]) -> None:
+    """Refuses a spending cap that cannot hold: a model without a price would count as free."""
+    for entry in agents:
+        price_in = getattr(entry.seated.agent, "price_in", None)
+        if price_in is not None and price_in({}) is None:
+            raise InputError(
+                f"pool.agents.{entry.name}: no price is known for its model, so limits.spend_usd cannot "
+                "hold; give it one in dollars a million tokens: price: {input: 1, output: 4}, 0 if it is free"
+            )
 
 
 def _build_game(settings: Mapping[str, Any]) -> AnyGame:

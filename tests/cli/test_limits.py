@@ -95,3 +95,10 @@ def test_a_paused_run_is_paused_until_somebody_goes_on(make_run, cogeval):
         run.append_log({"event": "dispatch", "worker": "w", "indexes": [[2, 2]], "alone": False})
     status = cogeval("status", "latest", "--json").json
     assert (status["state"], status["spent_usd"], status["cap_usd"]) == ("interrupted", 4.0, None)
+
+
+def test_a_cap_over_a_model_that_nobody_knows_the_price_of_is_refused(cogeval) -> None:
+    model = "+pool.agents.m={kind:llm,provider:openai,model:nobodys,base_url:'http://localhost:1/v1'}"
+    answer = cogeval("run", "--plan", model, "limits.spend_usd=1")
+    assert answer.code == 2
+    assert "pool.agents.m: no price is known for its model" in answer.err

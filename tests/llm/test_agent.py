@@ -156,7 +156,17 @@ def test_a_request_that_is_given_up_keeps_the_tokens_that_were_taken_for_it():
 
     run(played())
     (lease,) = table.quota.leased
-    assert table.quota.settled == [(lease, lease.tokens, 0.0)]
+    ((settled, tokens, dollars),) = table.quota.settled
+    assert (settled, tokens) == (lease, lease.tokens)
+    assert dollars > 0  # the service works on it all the same, and is paid for it
+
+
+def test_a_service_that_counts_nothing_is_not_booked_as_free():
+    table = Table(Completion('{"action": "pass"}'))
+    run(table.ask())
+    ((lease, tokens, dollars),) = table.quota.settled
+    assert tokens == lease.tokens
+    assert dollars > 0
 
 
 def test_a_spent_budget_leaves_as_it_is_for_it_is_the_runs():

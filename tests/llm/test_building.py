@@ -70,6 +70,8 @@ def test_the_example_pools_build_for_every_game_and_pickle(pool, name):
         ({"region": "eu-west-1"}, "x.region: only provider bedrock has regions"),
         ({"base_url": "localhost:8000"}, "x.base_url: expected a URL such as"),
         ({"base_url": "http://me:pass@host/v1"}, "no credentials may be in it"),
+        ({"base_url": "ftp://me:pass@host/v1"}, "no credentials may be in it"),
+        ({"base_url": "http://host/v1?api_key=sk"}, "no credentials may be in it, nor a query"),
         ({"api_key_env": "gsk_pass@"}, "x.api_key_env: expected the name of an environment variable in cap"),
         ({"api_key_env": "gsk_0123"}, "x.api_key_env: expected .* got 8 characters that are none"),
         ({"extra": {"messages": []}}, "x.extra.messages: cogeval fills this field in"),

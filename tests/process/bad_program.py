@@ -85,6 +85,12 @@ def kill_the_supervisor():
     time.sleep(600)
 
 
+def stop_the_supervisor():
+    subprocess.Popen([sys.executable, "-I", "-S", "-c", SLEEP, MARK], start_new_session=True)
+    os.kill(os.getppid(), signal.SIGSTOP)
+    time.sleep(600)
+
+
 def allocate():
     kept = []
     while True:
@@ -112,6 +118,7 @@ DEEDS = {
     "far_child_kept": keep_a_child_in_a_session,
     "announces": keep_a_child_in_a_session,
     "patricide": kill_the_supervisor,
+    "stops_its_supervisor": stop_the_supervisor,
     "allocates": allocate,
     "opens": open_files,
     "chatty": lambda: [say({"type": "action", "action": None}) for _ in range(3)],

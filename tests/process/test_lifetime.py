@@ -146,10 +146,11 @@ def test_nothing_is_left_when_the_worker_is_killed(stage):
     assert not left
 
 
-def test_an_agent_that_kills_its_supervisor_leaves_nothing(stage):
-    episode = stage.play(stage.bad("patricide"))
+@pytest.mark.parametrize("manner", ["patricide", "stops_its_supervisor"])
+def test_an_agent_that_kills_or_stops_its_supervisor_leaves_nothing(stage, manner):
+    episode = stage.play(stage.bad(manner), decision_s=2)
     (fault,) = faults(episode)
-    assert fault.fault == "exception"
+    assert fault.fault in ("exception", "timeout")
     _, left = psutil.wait_procs(alive(stage.mark), timeout=5)
     assert not left
 

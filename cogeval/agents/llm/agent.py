@@ -185,6 +185,9 @@ class LlmAgent:
             completion = self._clean(await self._bound.provider.complete(call))
             usage = self._usage(completion)
             tokens = usage.tokens_in + usage.tokens_out
+            if tokens == 0:  # a service that counts nothing: the books must not believe that it is free
+                tokens = lease.tokens
+                usage = Usage(cost_usd=cost_usd(self._bound.price, _most_of(call)))
             return completion
         except RetryableError as error:
             wait_s = self._wait_s(number, error.wait_s)
@@ -193,7 +196,8 @@ class LlmAgent:
                     await quota.penalize(self._made.account, wait_s)
             return RetryableError(self._told(str(error)), wait_s, is_limit=error.is_limit)
         except asyncio.CancelledError:
-            tokens = lease.tokens  # given up: the service works on it all the same
+            tokens = lease.tokens  # given up: the service works on it all the same, and is paid for it
+            usage = Usage(cost_usd=cost_usd(self._bound.price, _most_of(call)))
             raise
         except Exception as error:  # noqa: BLE001 - whatever an SDK raises may quote a key
             what = str(error) if isinstance(error, RefusedError) else f"{type(error).__name__}: {error}"
@@ -233,7 +237,13 @@ class LlmAgent:
         return scrub(text.encode("utf-8", "replace").decode(), () if variable is None else (variable,))
 
 
+def _most_of(call: Call) -> Usage:
+    """What a call will take at most, estimated."""
+    chars = len(call.system) + sum(len(message.text) for message in call.messages)
+    return Usage(tokens_in=chars // _CHARS_PER_TOKEN, tokens_out=call.max_tokens)
+
+
 def _tokens_of(call: Call) -> int:
     """What a call will take at most, estimated: settled by what it took."""
-    chars = len(call.system) + sum(len(message.text) for message in call.messages)
-    return chars // _CHARS_PER_TOKEN + call.max_tokens
+    most = _most_of(call)
+    return most.tokens_in + most.tokens_out

@@ -143,14 +143,14 @@ def _endpoint(place: str, provider: str, values: Mapping[str, Json]) -> Endpoint
         )
     if base_url is not None:
         parts = urllib.parse.urlsplit(base_url)
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise InputError(
+                f"{place}.base_url: a run keeps its configuration, so no credentials may be in it, nor a "
+                "query; put the key into an environment variable and name that one: api_key_env: MY_KEY"
+            )
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(
                 f"{place}.base_url: expected a URL such as http://localhost:8000/v1, got {base_url!r}"
-            )
-        if parts.username or parts.password:
-            raise InputError(
-                f"{place}.base_url: a run keeps its configuration, so no credentials may be in it; put the "
-                "key into an environment variable and name that one: api_key_env: MY_KEY"
             )
     elif key is None:
         key = KEYS[provider]  # the provider's own server; no other one is ever sent that key unasked

@@ -365,6 +365,10 @@ class Nurse:
         """Reaps supervisors that have ended and kills orphans; False when no child is left."""
         with contextlib.suppress(BlockingIOError):
             os.read(self.wake, 4096)
+        for pid in self.supervisors:  # an agent that stops its supervisor is no better than one that kills it
+            with contextlib.suppress(ChildProcessError):
+                if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG):
+                    os.kill(pid, signal.SIGKILL)
         ended, are_left = reap()
         for pid, status in ended.items():
             if pid in self.supervisors:
