@@ -159,13 +159,18 @@ class EpisodeHost:
 
     def _stop_for(self, error: RunError) -> None:
         """The run cannot go on: the next receipt says why, and comes now."""
-        self._fatal = str(error)
+        self._blame(str(error))
         self._news.set()
+
+    def _blame(self, why: str) -> None:
+        """Keeps the first reason: what fails after it, such as a closed shard, is only its consequence."""
+        if self._fatal is None:
+            self._fatal = why
 
     def _lane_done(self, lane: asyncio.Task[None]) -> None:
         self._lanes.discard(lane)
         if not lane.cancelled() and (error := lane.exception()) is not None:
-            self._fatal = f"{type(error).__name__}: {error}"
+            self._blame(f"{type(error).__name__}: {error}")
         if not self._lanes:
             self._news.set()
 

@@ -1,11 +1,13 @@
 """The inside of a worker, without Ray."""
 
 import asyncio
+import itertools
 
 import pytest
 from cluster_runs import new_run
 
 from cogeval.cluster.host import EpisodeHost
+from cogeval.errors import RunError
 from cogeval.store.recover import recover
 
 
@@ -141,3 +143,23 @@ def test_a_faulty_agent_costs_its_own_seat_only(tmp_path, agent, fault):
     assert {r["fault"] for r in rows if r["seat"] in seats and r["source"] == "agent"} == {fault}
     assert {r["fault"] for r in rows if r["seat"] not in seats} == {None}
     assert all(r["source"] == "baseline" for r in rows if r["seat"] in seats and r["accepted"])
+
+
+def test_the_first_reason_to_stop_is_the_one_that_is_told(tmp_path, monkeypatch):
+    agents = {"slow": {"_target_": "misbehaving_agents.Waits", "seconds": 0.01}}
+    _, plan = new_run(tmp_path, agents, schedule={"blocks": 20})
+    reasons = itertools.chain(["no room on the disk"], itertools.repeat("the shard is closed"))
+
+    def fail(writer, **row):
+        raise RunError(next(reasons))
+
+    monkeypatch.setattr("cogeval.cluster.host.ShardWriter.add", fail)
+
+    async def session():
+        host = EpisodeHost(plan, "w0")
+        host.give(range(20))
+        await asyncio.sleep(0)  # the lanes begin
+        return await host.drain(finish_s=5.0)  # and all fail before anybody asks why
+
+    assert asyncio.run(session()).fatal == "no room on the disk"
+    assert next(reasons) == "the shard is closed"
