@@ -10,22 +10,21 @@ import asyncio
 import contextlib
 import ctypes
 import inspect
-import math
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import msgspec
 
-from cogeval.core.agent import Agent, Reply, Request, Scripted, Seated, Usage
+from cogeval.core.agent import Agent, Reply, Request, Scripted, Seated
 from cogeval.core.clock import Clock, ThinkTimer
 from cogeval.core.game import AnyGame, Decision, Seat, SeatResult
 from cogeval.core.quota import QuotaError
 from cogeval.core.record import FAULTS, ActionCodec, Attempt
+from cogeval.core.replies import DETAIL_CHARS, describe, malformed
 from cogeval.core.rng import Stream, stream
 from cogeval.errors import ActionError, RecordedFaultError
 
-_DETAIL_CHARS = 500  # of a fault's description that are kept
 _REPLY_CHARS = 1_000_000  # of a reply's text that are kept
 _NAME_CHARS = 200  # of a model's name and a finish reason that are kept
 _ACTION_CHARS = 65_536  # of an action as JSON; a longer one is no action
@@ -59,53 +58,11 @@ def _failure(error: BaseException) -> _Verdict:
         raise error
     if isinstance(error, RecordedFaultError) and error.fault in FAULTS:
         return _Verdict(None, error.fault, error.detail)
-    return _Verdict(None, "exception", _describe(error))
-
-
-def _describe(error: BaseException) -> str:
-    """The error for people; its own words may fail too."""
-    try:
-        return f"{type(error).__name__}: {error}"[:_DETAIL_CHARS]
-    except BaseException:  # noqa: BLE001 - an agent's failure costs its own seat only
-        return type(error).__name__
+    return _Verdict(None, "exception", describe(error))
 
 
 def _cut(text: str | None, most: int) -> str | None:
     return text if text is None or len(text) <= most else text[:most]
-
-
-def _malformed(reply: Reply) -> str | None:
-    """What is wrong with the fields of a reply that are not its action; None: nothing."""
-    if (
-        reply.usage is None
-        and reply.text is None
-        and reply.model is None
-        and reply.finish_reason is None
-        and reply.think_s is None
-        and type(reply.queue_s) is float
-        and reply.queue_s == 0.0
-    ):
-        return None  # an action alone: what scripted agents say a million times
-    for name, seconds in (
-        ("think_s", 0.0 if reply.think_s is None else reply.think_s),
-        ("queue_s", reply.queue_s),
-    ):
-        if type(seconds) not in (int, float) or not 0 <= seconds < math.inf:
-            return f"expected {name} in seconds, got {type(seconds).__name__}"
-    texts: tuple[object, ...] = (reply.text, reply.model, reply.finish_reason)
-    for text in texts:
-        if text is not None and not isinstance(text, str):
-            return f"expected text beside the action, got {type(text).__name__}"
-    usage: object = reply.usage
-    if usage is None:
-        return None
-    if not isinstance(usage, Usage):
-        return f"expected a Usage, got {type(usage).__name__}"
-    try:
-        msgspec.convert(msgspec.to_builtins(usage), Usage)
-    except (TypeError, ValueError) as error:  # msgspec's errors are ValueErrors
-        return f"expected a Usage, got one with {_describe(error)}"
-    return None
 
 
 def agent_stream(seed: int, seat: Seat, replicate: int = 0) -> Stream:
@@ -319,7 +276,7 @@ class SeatPlay:
         """Reads a reply as a legal action, or says why it is none."""
         if not isinstance(reply, Reply):
             return _Verdict(None, "unreadable", f"expected a Reply, got {type(reply).__name__}")
-        if wrong := _malformed(reply):
+        if wrong := malformed(reply):
             return _Verdict(None, "unreadable", wrong)
         try:
             action = reply.action
@@ -338,12 +295,12 @@ class SeatPlay:
             reason = self._game.why_illegal(state, self._seat, action)
             if reason is not None:
                 why = self._game.explain_illegal(state, self._seat, action, reason)
-                return _Verdict(action, "illegal", why[:_DETAIL_CHARS], text)
+                return _Verdict(action, "illegal", why[:DETAIL_CHARS], text)
         except ActionError as error:
-            return _Verdict(None, "unreadable", error.hint[:_DETAIL_CHARS])
+            return _Verdict(None, "unreadable", error.hint[:DETAIL_CHARS])
         except BaseException as error:  # noqa: BLE001 - an ill-typed action may break its reader in any way
             what = f"expected an action of {self._game.spec.name}, got {type(reply.action).__name__}"
-            return _Verdict(None, "unreadable", f"{what}: {_describe(error)}"[:_DETAIL_CHARS])
+            return _Verdict(None, "unreadable", f"{what}: {describe(error)}"[:DETAIL_CHARS])
         return _Verdict(action, None, None, text)
 
     def _attempt(
@@ -356,7 +313,7 @@ class SeatPlay:
         think_s: float,
         queue_s: float,
     ) -> Attempt:
-        if not isinstance(reply, Reply) or (verdict.fault == "unreadable" and _malformed(reply)):
+        if not isinstance(reply, Reply) or (verdict.fault == "unreadable" and malformed(reply)):
             reply = _NO_REPLY
         attempt = Attempt(
             phase, self._seat, number, decision.kind, "agent", verdict.fault is None, verdict.action,
