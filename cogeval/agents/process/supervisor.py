@@ -57,8 +57,10 @@ def watch_children() -> int:
     return reading
 
 
-def reap() -> tuple[dict[int, int], bool]:
+def reap(wake: int) -> tuple[dict[int, int], bool]:
     """Takes leave of children that have ended: pid -> wait status; and whether any are left."""
+    with contextlib.suppress(BlockingIOError):
+        os.read(wake, 4096)
     ended: dict[int, int] = {}
     while True:
         try:
@@ -282,9 +284,7 @@ class Supervisor:
         return True
 
     def _reap(self) -> bool:
-        with contextlib.suppress(BlockingIOError):
-            os.read(self.wake, 4096)
-        ended, are_left = reap()
+        ended, are_left = reap(self.wake)
         self.status = ended.get(self.agent, self.status)
         return are_left
 
@@ -363,13 +363,10 @@ class Nurse:
 
     def _tidy(self) -> bool:
         """Reaps supervisors that have ended and kills orphans; False when no child is left."""
-        with contextlib.suppress(BlockingIOError):
-            os.read(self.wake, 4096)
-        for pid in self.supervisors:  # an agent that stops its supervisor is no better than one that kills it
-            with contextlib.suppress(ChildProcessError):
-                if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG):
-                    os.kill(pid, signal.SIGKILL)
-        ended, are_left = reap()
+        ended, are_left = reap(self.wake)
+        for pid in self.supervisors.keys() - ended.keys():  # stopped by its agent: no better than killed
+            if os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG):
+                os.kill(pid, signal.SIGKILL)
         for pid, status in ended.items():
             if pid in self.supervisors:
                 self.free.append(self.supervisors.pop(pid))
