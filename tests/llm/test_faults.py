@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import pairwise
+
 import msgspec
 import pytest
-from seats import KEY_VARIABLE, WIRES, baseline_seat, model_seat, run
-from server import (
+from behaviours import (
     ARRAY,
     ARRAY_BODY,
     CUT,
@@ -25,11 +27,13 @@ from server import (
     UNAUTHORIZED,
     WORDS_OF_INJECTION,
     Behaviour,
-    ModelServer,
     slow,
     too_many,
 )
+from seats import KEY_VARIABLE, WIRES, baseline_seat, model_seat, run
+from server import ModelServer
 
+from cogeval.core.agent import Seated
 from cogeval.core.budget import Budget
 from cogeval.core.episode import play
 from cogeval.core.game import AnyGame
@@ -41,7 +45,6 @@ from cogeval.games import make_game
 
 GAMES = {"cogchemists": {"rounds": 3}, "cogmud": {"turns": 6}, "cogz": {"seats": 3}}
 WRONG = {
-    "slow": (slow(3600.0), "timeout"),
     "unauthorized": (UNAUTHORIZED, "exception"),
     "server error": (SERVER_ERROR, "exception"),
     "overloaded": (OVERLOADED, "exception"),
@@ -69,14 +72,17 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_VARIABLE, "sk-test-0123456789")
 
 
-async def episode_of(game: AnyGame, server: ModelServer, wire: str, deadlines: Deadlines) -> Episode:
+def bad_good_and_baselines(game: AnyGame, server: ModelServer, wire: str) -> list[Seated]:
     """A model that goes wrong, one that does not, and baselines."""
-    seats = [
+    return [
         model_seat(game, server, wire, "bad", max_retries=1),
         model_seat(game, server, wire, "good", max_retries=1),
         *(baseline_seat(game) for _ in range(game.seats - 2)),
     ]
-    return await play(game, 5, seats, deadlines=deadlines)
+
+
+async def episode_of(game: AnyGame, server: ModelServer, wire: str, deadlines: Deadlines) -> Episode:
+    return await play(game, 5, bad_good_and_baselines(game, server, wire), deadlines=deadlines)
 
 
 def asked(episode: Episode, seat: int) -> list[Attempt]:
@@ -87,16 +93,13 @@ def num_decisions(episode: Episode, seat: int) -> int:
     return len({a.phase for a in episode.attempts if a.seat == seat})
 
 
-@pytest.mark.parametrize("what", WRONG)
-@pytest.mark.parametrize("name", GAMES)
-def test_what_a_service_does_costs_its_own_seat_only(server: ModelServer, name: str, what: str) -> None:
-    behaviour, fault = WRONG[what]
-    wire = WIRES[(sorted(GAMES).index(name) + sorted(WRONG).index(what)) % 2]  # both meet every game
-    game = make_game(name, **GAMES[name])
-    server.always(behaviour, model="bad")
-    deadlines = SHORT if fault == "timeout" else DEADLINES
-    episode = run(episode_of(game, server, wire, deadlines))
+def wire_of(name: str, what: str) -> str:
+    """Both wire formats meet every game."""
+    return WIRES[(sorted(GAMES).index(name) + sorted(WRONG).index(what)) % 2]
 
+
+def assert_the_bad_seat_alone_paid(episode: Episode, fault: str) -> None:
+    """Every decision of the bad seat fell back; nobody else saw a fault."""
     assert not episode.stopped
     assert {a.fault for a in asked(episode, BAD)} == {fault}, asked(episode, BAD)[0].detail
     assert all(a.detail for a in asked(episode, BAD))
@@ -105,8 +108,35 @@ def test_what_a_service_does_costs_its_own_seat_only(server: ModelServer, name: 
     others = [a for a in episode.attempts if a.seat != BAD]
     assert [a.detail for a in others if a.fault] == []
     assert all(a.accepted for a in others)
-    if fault == "timeout":  # every phase took a second; the good seat thought as long as its own answers took
-        assert all(a.think_s >= deadlines.decision_s for a in asked(episode, BAD))
+
+
+@pytest.mark.parametrize("what", WRONG)
+@pytest.mark.parametrize("name", GAMES)
+def test_what_a_service_does_costs_its_own_seat_only(server: ModelServer, name: str, what: str) -> None:
+    behaviour, fault = WRONG[what]
+    game = make_game(name, **GAMES[name])
+    server.always(behaviour, model="bad")
+    episode = run(episode_of(game, server, wire_of(name, what), DEADLINES))
+    assert_the_bad_seat_alone_paid(episode, fault)
+
+
+def test_a_service_that_never_answers_costs_its_own_seat_only(server: ModelServer) -> None:
+    """In every game and both wire formats, side by side: each phase waits out a real deadline."""
+    server.always(slow(3600.0), model="bad")
+    wires = dict(zip(GAMES, (*WIRES, WIRES[0]), strict=True))
+    assert set(wires.values()) == set(WIRES)
+
+    async def all_of_them() -> list[Episode]:
+        games = [make_game(name, **parameters) for name, parameters in GAMES.items()]
+        # All sit before one plays: a client takes time to make, and no good seat shall be charged for it.
+        seated = [bad_good_and_baselines(game, server, wires[game.spec.name]) for game in games]
+        playing = zip(games, seated, strict=True)
+        return await asyncio.gather(*(play(game, 5, seats, deadlines=SHORT) for game, seats in playing))
+
+    for episode in run(all_of_them()):
+        assert_the_bad_seat_alone_paid(episode, "timeout")
+        # The good seat thought as long as its own answers took, however long the phases were.
+        assert all(a.think_s >= SHORT.decision_s for a in asked(episode, BAD))
         assert sum(a.think_s for a in asked(episode, GOOD)) < episode.wall_s / 2
 
 
@@ -129,17 +159,18 @@ def test_a_model_that_answers_plays_every_decision_itself(server: ModelServer, n
 def test_waiting_after_429_is_not_think_time(server: ModelServer, wire: str, dated: bool) -> None:
     """Each wait is longer than the whole think time that a decision has."""
     game = make_game("cogmud", turns=6)
-    wait_s = 2.0 if dated else 0.6  # a date has whole seconds
-    server.behave(too_many(wait_s, dated=dated), too_many(wait_s, dated=dated), model="good")
+    wait_s, num_waits = (2.0, 1) if dated else (0.6, 2)  # a date has whole seconds
+    server.behave(*[too_many(wait_s, dated=dated)] * num_waits, model="good")
     deadlines = msgspec.structs.replace(DEADLINES, decision_s=0.5)
     seats = [model_seat(game, server, wire, "good", waits=True), *(baseline_seat(game) for _ in range(5))]
     episode = run(play(game, 5, seats, deadlines=deadlines))
     said = asked(episode, 0)
     assert [a.fault for a in said] == [None] * 6, [a.detail for a in said]
-    assert said[0].queue_s >= (2 * (wait_s - 1.0) if dated else 2 * wait_s)
+    least_s = wait_s - 1.0 if dated else wait_s
+    assert said[0].queue_s >= num_waits * least_s
     assert all(a.think_s < 0.5 for a in said)
-    times = [ask.at_s for ask in server.asks[:3]]
-    assert min(times[1] - times[0], times[2] - times[1]) >= (wait_s - 1.0 if dated else wait_s)
+    times = [ask.at_s for ask in server.asks[: num_waits + 1]]
+    assert min(after - before for before, after in pairwise(times)) >= least_s
 
 
 def test_429_holds_back_the_whole_account(server: ModelServer) -> None:
