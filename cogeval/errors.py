@@ -13,10 +13,12 @@ from collections.abc import Iterable, Sequence
 __all__ = [
     "ActionError",
     "EpisodeError",
+    "HostError",
     "InputError",
     "RecordedFaultError",
     "RunError",
     "SeatError",
+    "UnmadeError",
     "closest_first",
     "few",
     "unknown_name",
@@ -53,8 +55,16 @@ class RecordedFaultError(SeatError):
         self.detail = detail
 
 
+class UnmadeError(SeatError):
+    """The seat's agent could not be made where it plays: no decision of its failed."""
+
+
 class EpisodeError(Exception):
     """One episode failed through no fault of its seats; it is played again, then recorded void."""
+
+
+class HostError(EpisodeError):
+    """The machine that plays lacks what a seat's agent needs: descriptors, processes, memory, disk."""
 
 
 class RunError(Exception):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,9 +22,10 @@ from cogeval.agents.process.build import placed
 from cogeval.core.agent import Agent, AgentFactory
 from cogeval.core.game import AnyGame, Json, Seat
 from cogeval.core.rng import Stream
-from cogeval.errors import InputError, unknown_name
+from cogeval.errors import InputError, few, unknown_name
 
 PLACEMENTS = ("inline", "process")  # where it runs: an agent decides the same in both
+_MOST_PLACES = 8  # of the import path that a message names
 _OFFERED = ("seat", "rng", "game")  # given to a constructor that asks for them by name
 
 
@@ -93,11 +95,25 @@ def _imported(module_name: str, target: str) -> ModuleType:
                 f"_target_ {target!r} cannot be imported: module {module_name} raised "
                 f"{type(error).__name__}: {getattr(error, 'msg', error)} ({_place_of(error)})"
             ) from error
-        tried = ", ".join(p or "." for p in sys.path if "site-packages" not in p and not p.endswith(".zip"))
         raise InputError(
-            f"_target_ {target!r} cannot be imported ({error}); looked in {tried} and among the "
+            f"_target_ {target!r} cannot be imported ({error}); looked in {_own_path()} and among the "
             "installed packages. Run from the directory that holds it or name that directory in agent_paths"
         ) from error
+
+
+def _own_path() -> str:
+    """The part of the import path that is the user's: no library, no directory of commands."""
+    here = str(Path().absolute())
+    theirs = tuple(
+        sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
+    )
+    theirs += (str(Path(sys.executable).parent), str(Path(sys.executable).resolve().parent))
+    own = []
+    for place in dict.fromkeys(str(Path(entry).absolute()) for entry in sys.path):
+        is_library = any(Path(place).is_relative_to(each) for each in theirs) or place.endswith(".zip")
+        if place == here or not (is_library or "-packages" in place):
+            own.append(place)
+    return few(own, _MOST_PLACES) or "no directory of yours"
 
 
 def _place_of(error: BaseException) -> str:

@@ -10,14 +10,13 @@ import math
 import shlex
 import threading
 import traceback
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 import cogeval
 from cogeval.cli.arguments import Arguments
+from cogeval.cli.mending import words_for
 from cogeval.cli.output import counted, print_json, show
 from cogeval.cli.picking import Picked, local_resources, pick
 from cogeval.cli.program import typed
@@ -32,55 +31,7 @@ _EPISODES: Final = 3
 _LOOK_S: Final = 0.05  # between two looks at an agent that thinks
 _PACKAGE: Final = str(Path(cogeval.__file__).parent)
 _GRACE_S: Final = 1.0  # over its time before it counts as hanging
-
-MEND: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        "constructor": (
-            "It could not be made.",
-            "The constructor gets the parameters of the pool and, where it names them, seat, rng and game. "
-            "It runs once for each seat of each episode: load files from where workers find them too.",
-        ),
-        "exception": (
-            "decide() raised an exception.",
-            "In a run that is a fault: the fallback decides instead. --debug shows the traceback. Often "
-            "an observation has something that the agent did not expect (an empty list, None, a last round).",
-        ),
-        "no reply": (
-            "decide() gave no reply that holds an action.",
-            "Return Reply(action), or Reply(payload={...}) for the game to read; Reply is in "
-            "cogeval.core.agent. An action alone, a dict or None is no reply; of what a model writes, the "
-            "JSON object is the payload.",
-        ),
-        "late": (
-            "It took too long.",
-            "In a run it would be timed out after deadlines.decision_s, or, if it is declared deterministic, "
-            "hold up its worker. Think less, look at request.budget_s, and put waits that are not thinking "
-            "into `with request.timer.queued():`. --limit allows more here.",
-        ),
-        "unreadable": (
-            "The reply holds nothing that the game can read as an action.",
-            "Take actions from request.decision.legal, or write the payload as "
-            "game.reply_schema(request.decision) describes it. In a run it is asked once more, with this as "
-            "request.hint.",
-        ),
-        "illegal": (
-            "The action is not legal at that moment.",
-            "Ask `action in request.decision.legal`, choose from list(request.decision.legal) where the game "
-            "can count them, or fall back on request.decision.default, which always is.",
-        ),
-        "not repeatable": (
-            "It is declared deterministic, and decided two things about one observation.",
-            "Take chance from rng (an argument of the constructor) alone; beware of the order of sets, of "
-            "the clock, and of what class or module attributes keep between episodes. If it is a model or "
-            "must be random, declare deterministic: false.",
-        ),
-        "seed told": (
-            "The observation tells the episode's seed.",
-            "That is the game's fault and not the agent's: `observe` must hide it.",
-        ),
-    }
-)
-"""Kind of failure -> (what it is, how to mend it)."""
+_STDERR_LINES: Final = 12  # of stderr that are shown, the last ones
 
 
 @dataclass(slots=True)
@@ -170,9 +121,10 @@ def _as_json(
 ) -> dict[str, Any]:
     failure = None
     if error is not None:
-        what, mend = MEND[error.kind]
+        what, mend = words_for(picked.agent)[error.kind]
         failure = {
             "kind": error.kind, "place": error.place, "found": error.what, "what": what, "mend": mend,
+            "stderr": error.stderr or None,
         }  # fmt: skip
     return {
         "agent": picked.agent.describe(),
@@ -197,13 +149,15 @@ def _explain(
             show("It is not declared deterministic, so nobody asked whether it repeats itself.")
         show("", "next:", typed(f"  cogeval try {_same_agent(arguments)}"))
         return
-    what, mend = MEND[error.kind]
+    what, mend = words_for(picked.agent)[error.kind]
     show(literal(f"{name} fails at question {progress.asked:,}", "bold red"))
     show(literal(what, "bold"))
     show(literal(f"where  {error.place}"))
     show(literal(f"found  {error.what}"))
     if (line := _own_line(error.__cause__)) is not None:
         show(f"raised in  {escaped(line)}")
+    if lines := error.stderr.rstrip().splitlines():
+        show("stderr", *(f"  {escaped(line)}" for line in lines[-_STDERR_LINES:]))
     show("", literal(mend))
 
 

@@ -17,13 +17,12 @@ from cogeval.agents.llm.agent import LlmSeat
 from cogeval.cli.arguments import Arguments
 from cogeval.cli.settings import composer_of
 from cogeval.config import Experiment, build_experiment, read_config
-from cogeval.config.accounts import accounts_limit
+from cogeval.config.accounts import account_limits, run_prices
 from cogeval.config.schema import PoolConfig, ScheduleConfig
 from cogeval.core.agent import Resources, Scripted, Seated
 from cogeval.core.budget import Budget
 from cogeval.core.game import AnyGame, Prompt
 from cogeval.core.local_quota import LocalQuota
-from cogeval.core.quota import Limits
 from cogeval.errors import InputError, unknown_name
 
 
@@ -70,10 +69,9 @@ def pick(arguments: Arguments) -> Picked:
 
 
 def local_resources(experiment: Experiment) -> Resources:
-    """What the agents of one process share: the configuration's limits and cap, kept here."""
+    """What the agents of one process share: the configuration's limits, cap and prices, kept here."""
     limits = experiment.config.limits
-    accounts = {name: Limits(**of) for name, of in accounts_limit(limits.accounts).items()}
-    return Resources(LocalQuota(Budget(accounts, limits.spend_usd)))
+    return Resources(LocalQuota(Budget(account_limits(limits), limits.spend_usd)), run_prices(limits))
 
 
 def text_for(picked: Picked, observation: Any) -> Prompt:

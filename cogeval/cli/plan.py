@@ -20,7 +20,9 @@ from rich.table import Table
 from rich.text import Text
 
 from cogeval.cli.output import counted, duration, print_json, show, size
+from cogeval.cli.pricing import RunPrice, Texts, price_run
 from cogeval.config import Experiment
+from cogeval.config.accounts import run_prices
 from cogeval.core.agent import Scripted, Seated
 from cogeval.core.episode import play
 from cogeval.core.record import ActionCodec, Episode
@@ -29,7 +31,7 @@ from cogeval.schedule.designs import Slot
 
 _TRIED_S: Final = 1.0  # of playing for the estimate
 _TRIED_EPISODES: Final = 32
-_LOOKED_AT: Final = 20_000  # slots of the schedule that are counted one by one
+_LOOKED_AT: Final = 20_000  # slots of the schedule whose seats are counted one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,9 @@ class Plan:
         tried_episodes: episodes played for the estimates.
         decisions: estimate, of all seats.
         model_calls: estimate; 0 without model seats.
-        price_usd_low: estimate; None when no price is known.
-        price_usd_high: estimate; None when no price is known.
+        price_usd_low: estimate, of the prompts alone; None when some model has no price.
+        price_usd_high: estimate, with every reply of max_tokens; None when some model has no price.
+        price: estimate, by agent and account.
         bytes: estimate, on disk.
         seconds: estimate, of playing on this many workers; None when agents take time of their own.
         workers: episode actors.
@@ -62,6 +65,7 @@ class Plan:
     model_calls: int
     price_usd_low: float | None
     price_usd_high: float | None
+    price: RunPrice
     bytes: int
     seconds: float | None
     workers: int
@@ -71,7 +75,7 @@ def show_plan(experiment: Experiment, *, as_json: bool) -> int:
     """Prints what a run would be."""
     plan = make_plan(experiment)
     if as_json:
-        print_json(asdict(plan))
+        print_json({**asdict(plan), "price": plan.price.as_json()})
         return 0
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
@@ -86,14 +90,16 @@ def show_plan(experiment: Experiment, *, as_json: bool) -> int:
 def make_plan(experiment: Experiment) -> Plan:
     """Works out what a run would be, playing a few episodes for it."""
     schedule, config = experiment.schedule, experiment.config
-    tried, took_s = asyncio.run(_try(experiment))
+    texts = Texts(experiment.game) if any(agent.seated.is_model for agent in experiment.agents) else None
+    tried, took_s = asyncio.run(_try(experiment, texts))
     share = len(schedule) / len(tried)
     decisions = sum(sum(a.accepted for a in episode.attempts) for _, episode in tried)
-    calls = sum(
-        experiment.agents[slot.lineup[a.seat]].seated.is_model and a.accepted
-        for slot, episode in tried
-        for a in episode.attempts
-    )
+    by_agent = _decisions_by_agent(experiment, decisions / (len(tried) * experiment.game.seats))
+    calls = sum(n for n, agent in zip(by_agent, experiment.agents, strict=True) if agent.seated.is_model)
+    prices, cap_usd = run_prices(config.limits), config.limits.spend_usd
+    price = price_run(experiment.agents, by_agent, texts or Texts(experiment.game), prices, cap_usd)
+    others = calls and len(price.agents) < sum(agent.seated.is_model for agent in experiment.agents)
+    low, high = (None, None) if others else price.usd()
     workers = config.cluster.workers or os.cpu_count() or 1
     timed = all(agent.seated.deterministic for agent in experiment.agents)
     return Plan(
@@ -104,16 +110,27 @@ def make_plan(experiment: Experiment) -> Plan:
         blocks=schedule.num_blocks,
         tried_episodes=len(tried),
         decisions=round(decisions * share),
-        model_calls=round(calls * share),
-        price_usd_low=None if calls else 0.0,
-        price_usd_high=None if calls else 0.0,
+        model_calls=round(calls),
+        price_usd_low=low,
+        price_usd_high=high,
+        price=price,
         bytes=round(_stored_bytes(experiment, tried) * share),
         seconds=took_s * share / workers if timed else None,
         workers=workers,
     )
 
 
-async def _try(experiment: Experiment) -> tuple[list[tuple[Slot, Episode]], float]:
+def _decisions_by_agent(experiment: Experiment, per_seat: float) -> list[float]:
+    """Decisions that each agent is expected to take in the whole run: its seats, times those of one."""
+    num_seats, schedule = [0] * len(experiment.agents), experiment.schedule
+    num_slots = min(len(schedule), _LOOKED_AT)
+    for index in range(num_slots):
+        for agent in schedule[index].lineup:
+            num_seats[agent] += 1
+    return [num * per_seat * len(schedule) / num_slots for num in num_seats]
+
+
+async def _try(experiment: Experiment, texts: Texts | None) -> tuple[list[tuple[Slot, Episode]], float]:
     """Plays the first episodes of the schedule, at least one."""
     stand_in = Scripted(experiment.game.spec.baselines[0])
     seats = [_seated(agent.seated, stand_in) for agent in experiment.agents]
@@ -129,6 +146,7 @@ async def _try(experiment: Experiment) -> tuple[list[tuple[Slot, Episode]], floa
             deadlines=experiment.deadlines,
             replicate=slot.replicate,
             codec=codec,
+            watcher=texts,
         )
         tried.append((slot, episode))
         if len(tried) >= _TRIED_EPISODES or time.perf_counter() - began > _TRIED_S:
@@ -163,7 +181,7 @@ def _stored_bytes(experiment: Experiment, tried: list[tuple[Slot, Episode]]) -> 
 
 
 def _lines(plan: Plan) -> list[tuple[str, str]]:
-    price = "not known here: no prices are configured" if plan.model_calls else "$0.00"
+    price = plan.price.lines() if plan.price_usd_low is not None or plan.price.agents else ["not known"]
     seconds = "not known: agents take time of their own"
     if plan.seconds is not None:
         seconds = f"~ {duration(plan.seconds)} on {counted(plan.workers, 'worker')}, start-up not counted"
@@ -173,7 +191,7 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         ("episodes", f"{plan.episodes:,} in {counted(plan.blocks, 'block')} ({plan.design})"),
         ("decisions", f"~ {plan.decisions:,}"),
         ("model calls", f"~ {plan.model_calls:,}" if plan.model_calls else "0"),
-        ("price", price),
+        *zip(["price", *[""] * len(price)], price, strict=False),
         ("disk", f"~ {size(plan.bytes)}"),
         ("time", seconds),
     ]

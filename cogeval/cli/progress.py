@@ -22,6 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cogeval.cli.output import counted, duration
+from cogeval.core.local_quota import dollars
 from cogeval.ratings import ELO_PER_LOG_UNIT
 from cogeval.ratings.cells import cells_from_matrix
 from cogeval.ratings.pairwise import Model, fit
@@ -170,8 +171,8 @@ def words(progress: Progress) -> list[str]:
     said.append(counted(progress.tally.num_faults, "fault"))
     if progress.void:
         said.append(f"{progress.void:,} void")
-    if progress.tally.cost_usd:
-        said.append(f"${progress.tally.cost_usd:,.2f}")
+    if progress.spent_usd:
+        said.append(dollars(progress.spent_usd))
     if progress.num_lost_workers:
         said.append(counted(progress.num_lost_workers, "lost worker"))
     return said

@@ -7,7 +7,7 @@ what the rules make of the recorded actions, and are left out where the rules ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from cogeval.cli.arguments import Arguments
 from cogeval.cli.output import print_json, show, warn
@@ -22,6 +22,7 @@ from cogeval.store.attempts import RecordedEpisode, recorded_episode
 from cogeval.store.run import RunDir
 
 _Events = list[dict[str, Any]]
+_LEFT_OUT: Final = "events are left out from there on"
 
 
 def replay(arguments: Arguments) -> int:
@@ -68,9 +69,14 @@ def _events(game: AnyGame, episode: RecordedEpisode) -> Iterator[_Events]:
         deciding = [decision.seat for decision in game.decisions(state)]
         if sorted(actions) != deciding:
             asked = f"phase {phase}: the rules ask seats {deciding}, recorded are {sorted(actions)}"
-            warn([f"{asked}; events are left out from there on"])
+            warn([f"{asked}; {_LEFT_OUT}"])
             return
-        step = game.step(state, actions)
+        try:
+            step = game.step(state, actions)
+        except Exception as error:  # noqa: BLE001 - a changed action may break the rules in any way
+            what = f"{type(error).__name__}: {error}"
+            warn([f"phase {phase}: the rules do not take the recorded actions ({what:.200}); {_LEFT_OUT}"])
+            return
         yield [event_facts(event) for event in step.events]
         state = step.next
     if episode.stopped and game.decisions(state):
@@ -131,6 +137,9 @@ def _attempt_lines(attempt: Attempt, name: str) -> Iterator[str]:
     yield f"{who}  {attempt.kind}  {action}"
     if attempt.fault is not None:
         yield f"    fault  {attempt.fault}: {attempt.detail or 'no more is known'}"
+    if attempt.stderr is not None:
+        yield "    stderr"
+        yield from (f"      {line}" for line in attempt.stderr.splitlines())
     if attempt.text is not None:
         yield "    reply"
         yield from (f"      {line}" for line in attempt.text.splitlines())

@@ -7,19 +7,20 @@ processes of their own, answer from the journal. Damaged shards are named and th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from cogeval.agents import build_agent
+from cogeval.agents.recorded import readers
 from cogeval.cli.arguments import Arguments
 from cogeval.cli.environment import check_packages
-from cogeval.cli.output import counted, print_json, show, warn
 from cogeval.cli.progress import doing
 from cogeval.cli.recorded import scheduled, void_reasons
+from cogeval.cli.reproduced import Reproduction, report
 from cogeval.cli.resuming import changed_agents, changed_rules
 from cogeval.cli.session import manifest_of
 from cogeval.cli.settings import called, config_of
@@ -27,61 +28,15 @@ from cogeval.cli.status import one_run
 from cogeval.config import Experiment, build_experiment, make_importable
 from cogeval.core.agent import Resources, bound
 from cogeval.core.ranges import from_ranges
-from cogeval.core.record import run_digest
+from cogeval.core.record import episode_id, experiment_key
 from cogeval.errors import InputError
-from cogeval.report.layout import escaped
 from cogeval.report.reproduction import Difference, Rehearsal
+from cogeval.schedule.designs import Slot
 from cogeval.store.attempts import iter_recorded
 from cogeval.store.run import RunDir
 from cogeval.store.shards import DamagedShard
 
 _ANEW_KINDS: Final = ("baseline", "python", "random")  # of agents that this process can be
-_KEPT_DIFFERENCES: Final = 100  # of the first ones, in the order of the schedule
-_SHOWN_DIFFERENCES: Final = 3
-
-
-@dataclass(slots=True)
-class Reproduction:
-    """What came of playing a run again.
-
-    Args:
-        run_id: of the run.
-        from_journal: agents that answered from the journal.
-        changed: how agents differ from those that the run began with, by name.
-        num_recorded: episodes that are recorded, damaged ones included.
-        num_void: episodes that were given up and have no result.
-        num_missing: scheduled episodes that are neither.
-    """
-
-    run_id: str
-    from_journal: tuple[str, ...]
-    changed: dict[str, str]
-    num_recorded: int
-    num_void: int
-    num_missing: int
-    num_played: int = 0
-    num_differing: int = 0
-    differences: list[Difference] = field(default_factory=list)
-    damaged: list[DamagedShard] = field(default_factory=list)
-    recorded_digests: list[bytes] = field(default_factory=list)
-    digests: list[bytes] = field(default_factory=list)
-
-    @property
-    def is_reproduced(self) -> bool:
-        """True when everything that was to be read was read and came out as recorded."""
-        return bool(self.num_played) and not (self.num_differing or self.damaged)
-
-    def note(self, difference: Difference) -> None:
-        """Keeps the first differences in the order of the schedule, and counts all."""
-        self.num_differing += 1
-        self.differences.append(difference)
-        if len(self.differences) > 2 * _KEPT_DIFFERENCES:
-            self.settle()
-
-    def settle(self) -> None:
-        """Puts the differences in order."""
-        self.differences.sort(key=lambda difference: difference.index)
-        del self.differences[_KEPT_DIFFERENCES:]
 
 
 def reproduce(arguments: Arguments) -> int:
@@ -107,7 +62,7 @@ def reproduce(arguments: Arguments) -> int:
     )
     with doing("playing it again", quiet=arguments.switch("--json")):
         asyncio.run(_play(run, experiment, wanted, outcome))
-    _report(outcome, run, is_whole=wanted is None, as_json=arguments.switch("--json"))
+    report(outcome, called(run), is_whole=wanted is None, as_json=arguments.switch("--json"))
     return 0 if outcome.is_reproduced else 1
 
 
@@ -207,90 +162,56 @@ async def _play(
         experiment.schedule,
         tuple(agent.name for agent in experiment.agents),
         anew,
+        readers(run.manifest["agents"], experiment.game),
         outcome.changed,
         experiment.fallback,
         experiment.deadlines,
+        _identity(run, experiment),
     )
+    found: Counter[int] = Counter()
     for item in iter_recorded(run, experiment.game.action_from_wire, wanted):
         if isinstance(item, DamagedShard):
             outcome.damaged.append(item)
             continue
         again = await rehearsal.play(item)
-        outcome.num_played += 1
+        found[item.index] += 1
+        outcome.played.add(item.index)
         outcome.recorded_digests.append(bytes.fromhex(item.digest))
         if again.digest is not None:
             outcome.digests.append(bytes.fromhex(again.digest))
         if again.difference is not None:
             outcome.note(again.difference)
+    damaged = {shard.shard_id for shard in outcome.damaged}
+    for record in run.records():
+        if record.shard_id not in damaged:
+            listed = from_ranges(record.accepted).tolist()
+            for index in (i for i in listed if found[i] != 1 and (wanted is None or i in wanted)):
+                outcome.played.add(index)
+                outcome.note(_listed(experiment, record.shard_id, index, found[index]))
     outcome.settle()
 
 
-def _report(outcome: Reproduction, run: RunDir, *, is_whole: bool, as_json: bool) -> None:
-    warn(shard.message(called(run)) for shard in outcome.damaged)
-    warn(_changed_line(name, how, outcome) for name, how in outcome.changed.items())
-    if as_json:
-        print_json(_facts(outcome, is_whole))
-    else:
-        show(*map(escaped, _lines(outcome, is_whole)))
+def _identity(run: RunDir, experiment: Experiment) -> Callable[[Slot], str]:
+    """What gives the identities of a run's episodes, from its agents as they were when it began."""
+    key = experiment_key(experiment.game, experiment.rules_of_play())
+    prints = {agent["name"]: agent["fingerprint"] for agent in run.manifest["agents"]}
+    names = [f"{agent.name}:{prints[agent.name]}" for agent in experiment.agents]
+    return lambda slot: episode_id(key, slot.seed, [names[i] for i in slot.lineup], slot.replicate)
 
 
-def _changed_line(name: str, how: str, outcome: Reproduction) -> str:
-    harmless = "; its seats answer from the journal all the same" if name in outcome.from_journal else ""
-    return f"agent {name} changed since the run began: {how}{harmless}"
-
-
-def _facts(outcome: Reproduction, is_whole: bool) -> dict[str, Any]:
-    return {
-        "run_id": outcome.run_id,
-        "reproduced": outcome.is_reproduced,
-        "whole": is_whole,
-        "episodes": outcome.num_played,
-        "equal": outcome.num_played - outcome.num_differing,
-        "digest": run_digest(outcome.recorded_digests) if outcome.num_played else None,
-        "digest_now": run_digest(outcome.digests) if outcome.digests else None,
-        "recorded": outcome.num_recorded,
-        "void": outcome.num_void,
-        "missing": outcome.num_missing,
-        "from_journal": list(outcome.from_journal),
-        "changed_agents": outcome.changed,
-        "damaged": [
-            {"shard": d.shard_id, "file": d.file, "problem": d.problem, "episodes": d.num_episodes}
-            for d in outcome.damaged
-        ],
-        "differences": [msgspec.to_builtins(difference) for difference in outcome.differences],
-    }
-
-
-def _lines(outcome: Reproduction, is_whole: bool) -> list[str]:
-    equal = outcome.num_played - outcome.num_differing
-    lines = [
-        f"reproduced: {equal:,} of {counted(outcome.num_played, 'episode')}, {_digests(outcome, is_whole)}"
-    ]
-    if outcome.from_journal:
-        lines.append(f"answered from the journal, nothing was called: {', '.join(outcome.from_journal)}")
-    if outcome.num_void:
-        lines.append(f"{counted(outcome.num_void, 'episode')} void: given up, nothing to play again")
-    if outcome.num_missing:
-        lines.append(f"{counted(outcome.num_missing, 'episode')} of the schedule not recorded")
-    for difference in outcome.differences[:_SHOWN_DIFFERENCES]:
-        place = f"episode {difference.index}, seed {difference.seed}"
-        if difference.phase is not None:
-            place += f", phase {difference.phase}, seat {difference.seat} ({difference.agent})"
-        lines += ["", f"{place}:", f"  recorded  {difference.recorded}", f"  now       {difference.now}"]
-        lines.append(f"  {difference.cause:<9} {difference.why}")
-    more = outcome.num_differing - _SHOWN_DIFFERENCES
-    if more > 0:
-        lines += [
-            "",
-            f"and {counted(more, 'more episode')} that came out otherwise; --json lists the first 100",
-        ]
-    return lines
-
-
-def _digests(outcome: Reproduction, is_whole: bool) -> str:
-    if not outcome.num_played:
-        return "nothing could be read" if outcome.damaged else "nothing is recorded"
-    what = "run digest" if is_whole and not outcome.damaged else "digest of these"
-    then = run_digest(outcome.recorded_digests)
-    now = run_digest(outcome.digests) if outcome.digests else "none"
-    return f"{what} equal {then}" if then == now else f"{what} recorded {then}, now {now}"
+def _listed(experiment: Experiment, shard_id: str, index: int, num: int) -> Difference:
+    """An episode that a shard's record lists and its files do not hold once."""
+    slot = experiment.schedule[index] if index < len(experiment.schedule) else None
+    return Difference(
+        index=index,
+        block=-1 if slot is None else slot.block,
+        seed=0 if slot is None else slot.seed,
+        phase=None,
+        seat=None,
+        column="episodes.index",
+        agent=None,
+        recorded=f"one episode, in the record of shard {shard_id}",
+        now=f"{num or 'no'} rows of that index",
+        cause="record",
+        why="the rows are not those that the shard's record lists",
+    )

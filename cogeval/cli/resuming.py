@@ -18,6 +18,7 @@ from cogeval.cli.settings import config_of
 from cogeval.cli.status import one_run
 from cogeval.cli.summing import sum_up, summary_json
 from cogeval.config import Experiment, build_experiment, make_importable
+from cogeval.core.local_quota import dollars
 from cogeval.core.record import canonical_json
 from cogeval.errors import InputError
 from cogeval.store.recover import hot_shards
@@ -56,9 +57,10 @@ def check_budget(run: RunDir, cap_usd: float | None) -> None:
     """
     spend = spend_of(run)
     if spend.cap_usd is not None and cap_usd is not None and cap_usd <= spend.cap_usd:
+        spent = f"{dollars(spend.spent_usd)} of {dollars(spend.cap_usd)}"
         raise InputError(
-            f"{run.run_id} paused at its spending cap: ${spend.spent_usd:,.2f} of ${spend.cap_usd:,.2f} are "
-            f"spent; go on with a higher one: cogeval resume {run.run_id} limits.spend_usd=DOLLARS"
+            f"{run.run_id} paused at its spending cap: {spent} are spent; go on with a higher one: cogeval "
+            f"resume {run.run_id} limits.spend_usd=DOLLARS"
         )
 
 

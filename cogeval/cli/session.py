@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cogeval import __version__
+from cogeval.agents.llm import LlmSeat
 from cogeval.cli.app import INTERRUPTED, PAUSED, complain
 from cogeval.cli.environment import package_versions, python_version
 from cogeval.cli.output import counted, print_json, show, warn
@@ -26,6 +27,8 @@ from cogeval.cli.settings import called
 from cogeval.cli.summing import sum_up, summary_json
 from cogeval.cli.tracking import LiveTracking, ended_ms
 from cogeval.config import Config, Experiment, build_plan, cluster_options, config_to_yaml, make_importable
+from cogeval.config.accounts import run_prices
+from cogeval.core.local_quota import dollars
 from cogeval.errors import InputError, RunError
 from cogeval.report import RunSummary
 from cogeval.report.tables import ladder_table
@@ -99,6 +102,30 @@ def check_places(config: Config) -> None:
         )
 
 
+def check_models(experiment: Experiment) -> None:
+    """Finds out before anything starts what would keep models from being asked; names what has no price.
+
+    On a cluster that was there before, keys are the workers' own: only they can tell.
+
+    Raises:
+        InputError: an SDK is not installed, or a key not set, on the machine that plays.
+    """
+    config = experiment.config
+    unpriced: dict[str, None] = {}
+    prices = run_prices(config.limits)
+    for entry in experiment.agents:
+        seat = entry.seated.agent
+        if not isinstance(seat, LlmSeat):
+            continue
+        if config.cluster.address is None:
+            seat.check_connectable()
+        if seat.price_in(prices) is None:
+            unpriced[f"{entry.name} ({seat.model})"] = None
+    if unpriced:
+        said = f"no price is known for {', '.join(unpriced)}, so its cost counts as 0"
+        warn([f"{said}; give its agent a price, or the run limits.prices"])
+
+
 def manifest_of(experiment: Experiment) -> dict[str, Any]:
     """What a run's manifest says of the experiment; the store adds its own part."""
     game, schedule = experiment.game, experiment.schedule
@@ -134,8 +161,10 @@ def play(
         RunError: the run cannot go on; the message names the command that resumes it.
     """
     config = experiment.config
-    tracking = LiveTracking(run, config) if config.tracking.enabled else None
+    tracking = None
     try:
+        check_models(experiment)
+        tracking = LiveTracking(run, config) if config.tracking.enabled else None
         outcome = _driven(run, experiment, tracking, quiet=quiet)
         driven_at = time.monotonic()
         with doing("rating", quiet=quiet):
@@ -203,15 +232,43 @@ def conclude(played: Played, *, as_json: bool) -> int:
 
 def _paused(played: Played) -> str:
     """Where a run stands that its spending cap ended, and the command that goes on with a higher one."""
-    summary, spent_usd = played.summary, played.outcome.spent_usd
-    cap_usd = played.experiment.config.limits.spend_usd or 0.0
-    share = summary.recorded / summary.scheduled if summary.recorded else 0.5
-    # What all of it costs at this rate, and some more.
-    enough_usd = math.ceil(1.1 * max(spent_usd / share, cap_usd))
+    summary, config = played.summary, played.experiment.config
+    spent_usd, cap_usd = played.outcome.spent_usd, config.limits.spend_usd or 0.0
+    enough = enough_usd(spent_usd, cap_usd, summary.recorded, summary.scheduled)
+    hint = "" if summary.recorded else _fewer_at_once(config)
     return (
-        f"paused: spent ${spent_usd:,.2f} of ${cap_usd:,.2f}; {summary.recorded:,} of "
-        f"{counted(summary.scheduled, 'episode')} recorded. Go on with: cogeval resume {called(played.run)} "
-        f"limits.spend_usd={enough_usd}"
+        f"paused: spent {dollars(spent_usd)} of {dollars(cap_usd)}; {summary.recorded:,} of "
+        f"{counted(summary.scheduled, 'episode')} recorded. {hint}Go on with: cogeval resume "
+        f"{called(played.run)} limits.spend_usd={enough}"
+    )
+
+
+def enough_usd(spent_usd: float, cap_usd: float, recorded: int, scheduled: int) -> str:
+    """A cap under which a paused run may end: what all of it costs at this rate, and a tenth more.
+
+    Args:
+        spent_usd: so far.
+        cap_usd: that it paused at.
+        recorded: episodes so far; with none, what was spent doubled is all that can be said.
+        scheduled: episodes.
+
+    Returns:
+        Dollars, rounded up to two digits, as a configuration has them.
+    """
+    share = recorded / scheduled if recorded else 0.5
+    usd = 1.1 * max(spent_usd / share, cap_usd)
+    digits = 1 - math.floor(math.log10(usd)) if usd > 0 else 0
+    return f"{math.ceil(usd * 10.0**digits) / 10.0**digits:.{max(0, digits)}f}"
+
+
+def _fewer_at_once(config: Config) -> str:
+    """What to do when the money ended before any episode did."""
+    at_once = config.cluster.episodes_in_flight
+    if at_once == 1:
+        return ""
+    return (
+        f"Up to {at_once:,} episodes a worker were under way at once, and none came to its end: with little "
+        "money set cluster.episodes_in_flight=1. "
     )
 
 
@@ -243,7 +300,7 @@ def outcome_json(played: Played) -> dict[str, Any]:
         "complete": outcome.complete,
         "interrupted": outcome.interrupted,
         "paused": outcome.paused,
-        "spent_usd": round(outcome.spent_usd, 6),
+        "spent_usd": round(outcome.spent_usd, 9),
         "played": outcome.num_played,
         "tracked": played.is_tracked,
         "timings": {

@@ -25,6 +25,7 @@ from cogeval.cli.recorded import (
     warn_of_damage,
 )
 from cogeval.cli.settings import called, find_runs
+from cogeval.core.local_quota import dollars
 from cogeval.errors import InputError
 from cogeval.report.layout import Column, Grid, escaped, grid, literal
 from cogeval.store.checks import check_run
@@ -93,7 +94,7 @@ def _facts(episodes: RunEpisodes) -> dict[str, Any]:
         "clock_events": episodes.num_clock_events,
         "open_shards": hot_shards(run.path),
         "open_episodes": num_open(episodes),
-        "spent_usd": round(spend.spent_usd, 6),
+        "spent_usd": round(spend.spent_usd, 9),
         "cap_usd": spend.cap_usd if state == "paused" else None,
         "superseded": superseded_spend(run),
         "damaged": [
@@ -128,8 +129,9 @@ def _lines(facts: dict[str, Any], still_open: str | None) -> Table:
     if still_open is not None:
         rows.append(("open", still_open))
     if facts["spent_usd"]:
-        of = f" of ${facts['cap_usd']:,.2f}, its spending cap" if facts["cap_usd"] is not None else ""
-        rows.append(("spent", f"${facts['spent_usd']:,.2f}{of}; unfinished and superseded episodes included"))
+        of = f" of {dollars(facts['cap_usd'])}, its spending cap" if facts["cap_usd"] is not None else ""
+        spent = dollars(facts["spent_usd"])
+        rows.append(("spent", f"{spent}{of}; unfinished and superseded episodes included"))
     if facts["superseded"]["num_episodes"]:
         rows.append(("superseded", _superseded(facts["superseded"])))
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -145,7 +147,7 @@ def _superseded(spend: dict[str, float]) -> str:
     tokens = sum(value for name, value in spend.items() if name.startswith("tokens"))
     return (
         f"{counted(int(spend['num_episodes']), 'second copy', 'second copies')} of episodes, never scored: "
-        f"${spend['cost_usd']:,.2f}, {tokens:,.0f} tokens"
+        f"{dollars(spend['cost_usd'])}, {tokens:,.0f} tokens"
     )
 
 

@@ -215,6 +215,9 @@ class TextTranscript(Transcript):
             self._line(f"fault   {attempt.fault}: {attempt.detail or 'no more is known'}", "red")
             if attempt.attempt == 0 and attempt.fault in ("unreadable", "illegal"):
                 self._line("        that is its hint: it is asked once more", "red")
+        if attempt.stderr is not None:
+            self._line("stderr")
+            self._text(attempt.stderr.rstrip("\n"), "dim", from_end=True)
         self._line(f"took    {effort(attempt)}")
 
     def happened(
@@ -258,12 +261,15 @@ class TextTranscript(Transcript):
             sys.stdout.write((" " * indent + escaped(text)).rstrip() + "\n")
         sys.stdout.flush()
 
-    def _text(self, text: str, style: str) -> None:
-        """A text of several lines, indented."""
-        for line in text[:_SHOWN_CHARS].split("\n"):
+    def _text(self, text: str, style: str, *, from_end: bool = False) -> None:
+        """A text of several lines, indented; of one that is too long, the beginning or the end."""
+        more = f"... {len(text) - _SHOWN_CHARS:,} more characters (--json has them)"
+        if len(text) > _SHOWN_CHARS and from_end:
+            self._line(more, "yellow", 2)
+        for line in (text[-_SHOWN_CHARS:] if from_end else text[:_SHOWN_CHARS]).split("\n"):
             self._line(line.replace("\t", "    ").rstrip("\r"), style, indent=2)
-        if len(text) > _SHOWN_CHARS:
-            self._line(f"... {len(text) - _SHOWN_CHARS:,} more characters (--json has them)", "yellow", 2)
+        if len(text) > _SHOWN_CHARS and not from_end:
+            self._line(more, "yellow", 2)
 
 
 def effort(attempt: Attempt) -> str:

@@ -66,6 +66,7 @@ class Progress(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
     tally: Tally  # sums over the episodes that this driver saw finish
     stopping: bool = False  # a stop was asked for: workers seal what is finished
+    spent_usd: float = 0.0  # of the whole run, unfinished episodes and earlier drivers included
 
     @property
     def done(self) -> int:
@@ -137,6 +138,7 @@ class _Driver:
         self.complete = self.ended = self.stopping = self.paused = False
         self.quota: RunQuota | None = None
         self.spent_usd = self.booked_usd = 0.0  # by the run so far; as the log has it
+        self.spent_before_usd = 0.0  # by earlier drivers
         self.booked_at = 0.0
         self.fatal: str | None = None  # why the run cannot go on
         self.generation = secrets.token_hex(3)  # worker ids never repeat, whoever drives
@@ -162,10 +164,13 @@ class _Driver:
         for shard in recovered:
             self.take_shards(shard.shard_id, [shard])
         self.complete = self.ledger.is_complete
-        if self.plan.uses_quota:
-            self.spent_usd = self.booked_usd = spend_of(self.run).spent_usd
-        if self.plan.cap_usd is not None and self.spent_usd >= self.plan.cap_usd and not self.complete:
-            self.pause()
+        if self.plan.uses_quota or not self.plan.deterministic:
+            spend, cap_usd = spend_of(self.run), self.plan.cap_usd
+            self.spent_usd = self.booked_usd = self.spent_before_usd = spend.spent_usd
+            if cap_usd is not None and not self.complete:
+                has_paused_here = spend.cap_usd is not None and cap_usd <= spend.cap_usd
+                if has_paused_here or self.spent_usd >= cap_usd:
+                    self.pause()
 
     def play(self, num_workers: int) -> Outcome:
         """Feeds workers until nothing is missing or somebody asks to stop."""
@@ -305,10 +310,12 @@ class _Driver:
 
     def book(self, *, last: bool = False) -> None:
         """Keeps what was spent in the log, now and then: unfinished episodes cost money too."""
-        now = time.monotonic()
-        if self.quota is None or not (last or now - self.booked_at >= _BOOK_S):
+        if self.quota is None:
             return
-        self.booked_at, self.spent_usd = now, self.quota.spent_usd(last=last)
+        now, self.spent_usd = time.monotonic(), self.quota.spent_usd(last=last)
+        if not (last or now - self.booked_at >= _BOOK_S):
+            return
+        self.booked_at = now
         if self.spent_usd != self.booked_usd:
             self.booked_usd = self.spent_usd
             self.run.append_log(spent_entry(self.spent_usd))
@@ -369,6 +376,8 @@ class _Driver:
             names=tuple(agent.name for agent in self.plan.agents),
             tally=self.tally,
             stopping=self.stopping,
+            # Agents that no books are kept of say themselves what they cost.
+            spent_usd=max(self.spent_usd, self.spent_before_usd + self.tally.cost_usd),
         )
 
     def outcome(self) -> Outcome:

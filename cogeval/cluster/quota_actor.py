@@ -16,6 +16,7 @@ from cogeval.cluster.plan import RunPlan
 from cogeval.cluster.quota_desk import HOLD_S, Grants, LeasedQuota, Message, QuotaDesk
 from cogeval.core.budget import Budget
 from cogeval.core.quota import Limits
+from cogeval.store.spend import SpendFile
 
 NAMESPACE = "cogeval-quota"
 _LAST_S = 5.0  # longest wait for the last word about the money
@@ -23,9 +24,10 @@ _LEASE_S = 60.0  # beyond the longest time that an episode may take: a lease tha
 
 
 class QuotaActor:
-    """Keeps the books of one run in one process.
+    """Keeps the books of one run in one process, and its money on disk.
 
     Args:
+        run_path: the run's directory.
         limits: per account.
         cap_usd: what the run may spend; None: as much as it takes.
         spent_usd: what earlier drivers spent.
@@ -33,9 +35,15 @@ class QuotaActor:
     """
 
     def __init__(
-        self, limits: Mapping[str, Limits], cap_usd: float | None, spent_usd: float, lease_s: float
+        self,
+        run_path: str,
+        limits: Mapping[str, Limits],
+        cap_usd: float | None,
+        spent_usd: float,
+        lease_s: float,
     ) -> None:
-        self._desk = QuotaDesk(Budget(limits, cap_usd, spent_usd=spent_usd, slack_s=HOLD_S, lease_s=lease_s))
+        budget = Budget(limits, cap_usd, spent_usd=spent_usd, slack_s=HOLD_S, lease_s=lease_s)
+        self._desk = QuotaDesk(budget, SpendFile(run_path).write)
 
     async def exchange(self, worker: str, message: Message, wait: bool) -> Grants:
         """Takes a worker's message and gives its grants."""
@@ -46,8 +54,8 @@ class QuotaActor:
         self._desk.forget(worker)
 
     async def spent_usd(self) -> float:
-        """Dollars booked so far."""
-        return self._desk.spent_usd
+        """Dollars booked so far, and expected of the requests under way: what the run's file says."""
+        return self._desk.committed_usd
 
 
 def leased_quota(actor: ActorHandle, worker: str) -> LeasedQuota:
@@ -72,7 +80,11 @@ class RunQuota:
     def __init__(self, plan: RunPlan, name: str, spent_usd: float) -> None:
         remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=0)(QuotaActor)
         self.actor: ActorHandle = remote.options(name=name, namespace=NAMESPACE).remote(
-            plan.limits, plan.cap_usd, spent_usd, plan.deadlines.episode_timeout_s + _LEASE_S
+            plan.run_path,
+            plan.limits,
+            plan.cap_usd,
+            spent_usd,
+            plan.deadlines.episode_timeout_s + _LEASE_S,
         )
         self._asked: ray.ObjectRef = self.actor.spent_usd.remote()
         self._spent_usd = spent_usd

@@ -17,6 +17,7 @@ from cogeval.core.budget import Budget
 from cogeval.core.clock import MonotonicClock
 from cogeval.core.local_quota import spent_message
 from cogeval.core.quota import BooksLostError, BudgetSpentError, Lease, QuotaError
+from cogeval.core.tabs import asking_episode
 
 HOLD_S = 1.0  # that a worker may keep a lease before it makes the request or gives the lease back
 _GATHER_S = 0.005  # in which a worker's news are gathered into one call
@@ -27,10 +28,11 @@ _FETCHING = "quota, waiting for grants"
 class Message(msgspec.Struct, frozen=True):
     """What happened in a worker since its last message."""
 
-    asked: tuple[tuple[int, str, int], ...] = ()  # (worker's own key, account, tokens)
-    settled: tuple[tuple[Lease, int, float], ...] = ()  # (lease, tokens, cost_usd)
+    asked: tuple[tuple[int, str, int, int], ...] = ()  # (worker's own key, account, tokens, episode)
+    settled: tuple[tuple[Lease, int, float, int], ...] = ()  # (lease, tokens, cost_usd, episode)
     unused: tuple[Lease, ...] = ()
     penalties: tuple[tuple[str, float], ...] = ()  # (account, wait_s)
+    closed: tuple[tuple[int, bool], ...] = ()  # (episode, played to its end)
 
 
 class Grants(msgspec.Struct, frozen=True):
@@ -45,10 +47,14 @@ class QuotaDesk:
 
     Args:
         budget: the books.
+        keep: writes down what is spent and what the requests under way are expected to cost, in dollars;
+            called before the leases of such requests leave.
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, keep: Callable[[float, float], None] | None = None) -> None:
         self._budget = budget
+        self._keep = keep
+        self._kept = (budget.spent_usd, 0.0)
         self._now = MonotonicClock().now
         self._asked: dict[int, tuple[str, int]] = {}  # ticket -> who asked, under which key
         self._ready: dict[str, list[tuple[int, Lease]]] = {}  # worker -> granted and not yet fetched
@@ -61,6 +67,11 @@ class QuotaDesk:
         """Booked so far, what earlier drivers spent included."""
         return self._budget.spent_usd
 
+    @property
+    def committed_usd(self) -> float:
+        """The same, with what the requests under way are expected to cost."""
+        return self._budget.spent_usd + self._budget.expected_usd
+
     async def exchange(self, worker: str, message: Message, *, wait: bool) -> Grants:
         """Takes a worker's message.
 
@@ -69,11 +80,12 @@ class QuotaDesk:
             message: what happened there.
             wait: answer only when there is a grant for it, or after some seconds.
         """
-        self._book(message)
+        self._book(worker, message)
         if worker in self._gone:
+            self._hand_out()
             return Grants((), None)
-        for key, account, tokens in message.asked:
-            self._asked[self._budget.ask(worker, account, tokens)] = (worker, key)
+        for key, account, tokens, episode in message.asked:
+            self._asked[self._budget.ask(worker, account, tokens, episode)] = (worker, key)
         self._hand_out()
         news = self._news.setdefault(worker, asyncio.Event())
         if wait and not self._ready.get(worker) and not self._budget.is_spent:
@@ -91,20 +103,27 @@ class QuotaDesk:
         self._ready.pop(worker, None)
         self._hand_out()
 
-    def _book(self, message: Message) -> None:
+    def _book(self, worker: str, message: Message) -> None:
         now = self._now()
         for account, wait_s in message.penalties:
             self._budget.penalize(account, wait_s, now)
-        for lease, tokens, cost_usd in message.settled:
-            self._budget.settle(lease, now, tokens=tokens, cost_usd=cost_usd)
+        for lease, tokens, cost_usd, episode in message.settled:
+            tab = (worker, episode)
+            self._budget.settle(lease, now, tokens=tokens, cost_usd=cost_usd, tab=tab)
         for lease in message.unused:
             self._budget.give_back(lease, now)
+        for episode, complete in message.closed:
+            self._budget.close((worker, episode), complete=complete)
 
     def _hand_out(self) -> None:
         """Grants what may go now, tells those who wait, and sets the next time to look."""
         for ticket, lease in self._budget.grant(self._now()):
             worker, key = self._asked.pop(ticket)
             self._ready.setdefault(worker, []).append((key, lease))
+        money = (self._budget.spent_usd, self._budget.expected_usd)
+        if self._keep is not None and money != self._kept:
+            self._keep(*money)
+            self._kept = money
         for worker, news in self._news.items():
             if self._budget.is_spent or self._ready.get(worker):
                 news.set()
@@ -129,8 +148,9 @@ class LeasedQuota:
         self._exchange = exchange
         self._waiting: dict[int, asyncio.Future[Lease]] = {}
         self._num_keys = 0
-        self._asked: list[tuple[int, str, int]] = []
-        self._settled: list[tuple[Lease, int, float]] = []
+        self._asked: list[tuple[int, str, int, int]] = []
+        self._settled: list[tuple[Lease, int, float, int]] = []
+        self._closed: list[tuple[int, bool]] = []
         self._unused: list[Lease] = []
         self._penalties: list[tuple[str, float]] = []
         self._spare: dict[int, tuple[Lease, asyncio.TimerHandle]] = {}  # granted to those who had gone
@@ -148,6 +168,7 @@ class LeasedQuota:
         """
         if self._end is not None:
             raise self._ending()
+        episode = asking_episode(self._close)
         for lease, giving_back in self._spare.values():
             if lease.account == account and lease.tokens >= tokens:
                 giving_back.cancel()
@@ -156,7 +177,7 @@ class LeasedQuota:
         self._num_keys += 1
         answer: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
         self._waiting[self._num_keys] = answer
-        self._asked.append((self._num_keys, account, tokens))
+        self._asked.append((self._num_keys, account, tokens, episode))
         self._send_soon()
         try:
             return await answer
@@ -167,12 +188,17 @@ class LeasedQuota:
 
     async def settle(self, lease: Lease, *, tokens: int, cost_usd: float) -> None:
         """Books what a request took and cost; the desk hears of it in a few milliseconds."""
-        self._settled.append((lease, tokens, cost_usd))
+        self._settled.append((lease, tokens, cost_usd, asking_episode()))
         self._send_soon()
 
     async def penalize(self, account: str, wait_s: float) -> None:
         """Holds the account's requests back, of all workers."""
         self._penalties.append((account, wait_s))
+        self._send_soon()
+
+    def _close(self, episode: int, complete: bool) -> None:
+        """An episode is over."""
+        self._closed.append((episode, complete))
         self._send_soon()
 
     async def flush(self) -> None:
@@ -195,9 +221,13 @@ class LeasedQuota:
         if isinstance(self._end, BooksLostError):
             return
         message = Message(
-            tuple(self._asked), tuple(self._settled), tuple(self._unused), tuple(self._penalties)
+            tuple(self._asked),
+            tuple(self._settled),
+            tuple(self._unused),
+            tuple(self._penalties),
+            tuple(self._closed),
         )
-        self._asked, self._settled, self._unused, self._penalties = [], [], [], []
+        self._asked, self._settled, self._unused, self._penalties, self._closed = [], [], [], [], []
         fetch = bool(self._waiting) and not self._is_fetching
         if not fetch and message == Message():
             return

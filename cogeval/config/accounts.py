@@ -1,7 +1,7 @@
-"""The accounts of a configuration, checked one by one.
+"""The accounts and prices of a configuration, checked one by one, as the values that a run shares.
 
-Invariant: what is refused is named with its account. The validator of the whole configuration cannot
-do that: it names no key of a mapping.
+Invariant: what is refused is named with its account or model. The validator of the whole configuration
+cannot do that: it names no key of a mapping.
 """
 
 from __future__ import annotations
@@ -11,21 +11,30 @@ from typing import Any
 
 import msgspec
 
-from cogeval.config.schema import AccountConfig
+from cogeval.agents.llm import read_price
+from cogeval.config.schema import AccountConfig, LimitsConfig
+from cogeval.core.agent import Price
+from cogeval.core.quota import Limits
 from cogeval.errors import InputError, unknown_name
 
 _WHOLE = ("concurrency",)  # counts; the others may be fractions
 
 
 def check_accounts(limits: Any) -> None:
-    """Checks `limits.accounts`, when there are any.
+    """Checks `limits.accounts` and `limits.prices`, when there are any.
 
     Args:
         limits: the group as plain JSON, of any shape.
 
     Raises:
-        InputError: an account is no mapping, or has an unknown key or a value that limits nothing.
+        InputError: an account is no mapping, or has an unknown key or a value that limits nothing; a price
+            is none.
     """
+    prices = limits.get("prices") if isinstance(limits, dict) else None
+    for model, price in prices.items() if isinstance(prices, dict) else ():
+        if not isinstance(model, str) or not model.strip():
+            raise InputError(f"limits.prices: expected text as a model, got {model!r}; write it in quotes")
+        read_price(f"limits.prices.{model}", price)
     accounts = limits.get("accounts") if isinstance(limits, dict) else None
     if not isinstance(accounts, dict):
         return  # the validator says what is wrong with it
@@ -52,7 +61,12 @@ def _check_limit(place: str, value: Any, *, whole: bool) -> None:
         raise InputError(f"{place}: expected {wanted}, or null for no limit, got {value!r}")
 
 
-def accounts_limit(accounts: dict[str, AccountConfig]) -> dict[str, dict[str, Any]]:
-    """The accounts as plain values, those that allow everything left out."""
-    plain = {name: msgspec.structs.asdict(account) for name, account in accounts.items()}
-    return {name: limits for name, limits in plain.items() if any(v is not None for v in limits.values())}
+def account_limits(limits: LimitsConfig) -> dict[str, Limits]:
+    """What each account allows, those that allow everything left out."""
+    plain = {name: msgspec.structs.asdict(account) for name, account in limits.accounts.items()}
+    return {name: Limits(**of) for name, of in plain.items() if any(v is not None for v in of.values())}
+
+
+def run_prices(limits: LimitsConfig) -> dict[str, Price]:
+    """What models cost in this run, before the list that comes with cogeval."""
+    return {model: read_price(f"limits.prices.{model}", price) for model, price in limits.prices.items()}

@@ -16,11 +16,11 @@ import msgspec
 
 from cogeval.agents import AgentEntry, build_agent
 from cogeval.cluster.plan import ClusterOptions, RunPlan
-from cogeval.config.accounts import accounts_limit
+from cogeval.config.accounts import account_limits, run_prices
 from cogeval.config.schema import Config
+from cogeval.core.agent import Price
 from cogeval.core.episode import Fallback
 from cogeval.core.game import AnyGame, Json
-from cogeval.core.quota import Limits
 from cogeval.core.record import canonical_json, experiment_key
 from cogeval.core.seat import Deadlines
 from cogeval.errors import InputError, unknown_name
@@ -59,7 +59,7 @@ def build_experiment(config: Config) -> Experiment:
         raise InputError("pool.agents: expected at least one agent, got none; name a pool, as pool=random")
     agents = tuple(build_agent(name, game, settings) for name, settings in config.pool.agents.items())
     if config.limits.spend_usd is not None:
-        _check_priced(agents)
+        _check_priced(agents, run_prices(config.limits))
     schedule = make_schedule(
         config.schedule.design,
         num_agents=len(agents),
@@ -88,11 +88,11 @@ def build_experiment(config: Config) -> Experiment:
     )
 
 
-def _check_priced(agents: Sequence[AgentEntry]) -> None:
+def _check_priced(agents: Sequence[AgentEntry], prices: Mapping[str, Price]) -> None:
     """Refuses a spending cap that cannot hold: a model without a price would count as free."""
     for entry in agents:
         price_in = getattr(entry.seated.agent, "price_in", None)
-        if price_in is not None and price_in({}) is None:
+        if price_in is not None and price_in(prices) is None:
             raise InputError(
                 f"pool.agents.{entry.name}: no price is known for its model, so limits.spend_usd cannot "
                 "hold; give it one in dollars a million tokens: price: {input: 1, output: 4}, 0 if it is free"
@@ -146,8 +146,9 @@ def build_plan(
         episodes_in_flight=config.cluster.episodes_in_flight,
         shard_bytes=int(config.store.shard_mb * 1e6),
         seal_every_s=config.store.seal_every_s,
-        limits={name: Limits(**of) for name, of in accounts_limit(config.limits.accounts).items()},
+        limits=account_limits(config.limits),
         cap_usd=config.limits.spend_usd,
+        prices=run_prices(config.limits),
     )
 
 

@@ -86,6 +86,7 @@ class LimitsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     accounts: dict[str, AccountConfig] = {}
     spend_usd: float | None = None  # None: as much as it takes
+    prices: dict[str, dict[str, Any]] = {}  # model -> price, before the list that comes with cogeval
 
 
 class PoolConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

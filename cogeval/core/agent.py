@@ -71,6 +71,9 @@ class Agent(Protocol):
 
     An agent may have `async def close(self, outcome: SeatResult | None) -> None`: it is called once when the
     episode is over, with the seat's outcome, or None when there is none.
+
+    One that runs in a process of its own may have `async def fault_stderr(self) -> str`: it is called after a
+    fault of a decision that was not taken at once, and gives what that process has written to stderr.
     """
 
     def decide(self, request: Request) -> Reply | Awaitable[Reply]:

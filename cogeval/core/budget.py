@@ -2,8 +2,8 @@
 
 Invariant: what is granted in any minute stays within an account's limits, slots of an account never
 exceed its concurrency, and nothing is granted once the spending cap is reached, so that the cap is
-passed by no more than what was under way. First come, first served within an account. Must not know
-clocks, event loops or who carries the leases.
+passed by no more than what was under way. First come, first served within an account; where the money
+runs short, first those that `tabs` names. Must not know clocks, event loops or who carries the leases.
 
 The rates are kept exactly: what the last minute let through is remembered, and a request waits until it
 fits beside that. An account that was idle for a minute may spend a whole minute's allowance at once, as
@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from cogeval.core.quota import Lease, Limits
+from cogeval.core.tabs import Precedence, TabId, Tabs
 from cogeval.core.window import Bin, Window
 
 _MINUTE_S = 60.0
@@ -29,24 +30,23 @@ _FREE = Limits()
 class _Demand:
     """A request that waits for its lease."""
 
-    __slots__ = ("holder", "ticket", "tokens")
+    __slots__ = ("tab", "ticket", "tokens")
 
-    def __init__(self, ticket: int, holder: str, tokens: int) -> None:
+    def __init__(self, ticket: int, tab: TabId, tokens: int) -> None:
         self.ticket = ticket
-        self.holder = holder
+        self.tab = tab
         self.tokens = tokens
 
 
 class _Held:
     """A lease that is out."""
 
-    __slots__ = ("granted_at", "holder", "lease", "request_bin", "reserved_usd", "token_bin")
+    __slots__ = ("granted_at", "holder", "lease", "request_bin", "token_bin")
 
-    def __init__(self, lease: Lease, holder: str, granted_at: float, reserved_usd: float) -> None:
+    def __init__(self, lease: Lease, holder: str, granted_at: float) -> None:
         self.lease = lease
         self.holder = holder
         self.granted_at = granted_at
-        self.reserved_usd = reserved_usd
         self.request_bin: Bin | None = None
         self.token_bin: Bin | None = None
 
@@ -63,6 +63,7 @@ class _Account:
         self.tokens = window(limits.tokens_per_minute)
         self.queue: deque[_Demand] = deque()
         self.num_held = 0
+        self.held_tokens = 0
         self.closed_until = -math.inf
         self.known_usd = 0.0  # what settled requests cost
         self.known_tokens = 0  # and what they had been leased for
@@ -115,8 +116,14 @@ class Budget:
         self._held: dict[int, _Held] = {}  # in the order of their grants
         self._lapsed: set[int] = set()  # leases that were given up and may still be settled
         self._num_tickets = self._num_leases = 0
-        self._reserved_usd = 0.0
         self._is_spent = False
+        self._spent_before_usd = spent_usd
+        self._tabs = Tabs(None if cap_usd is None else cap_usd - spent_usd)
+
+    @property
+    def expected_usd(self) -> float:
+        """What the requests under way are expected to cost; 0 of an account that none was settled of."""
+        return sum(account.estimate_usd(account.held_tokens) for account in self._accounts.values())
 
     @property
     def is_spent(self) -> bool:
@@ -128,19 +135,20 @@ class Budget:
         """Leases that are out."""
         return len(self._held)
 
-    def ask(self, holder: str, account: str, tokens: int) -> int:
+    def ask(self, holder: str, account: str, tokens: int, episode: int = 0) -> int:
         """Queues a request.
 
         Args:
             holder: who asks, for `forget`.
             account: that it is made with.
             tokens: that it takes in and out, estimated.
+            episode: that it is made for, a number of the holder's; 0: none.
 
         Returns:
             The ticket that `grant` names.
         """
         self._num_tickets += 1
-        self._account(account).queue.append(_Demand(self._num_tickets, holder, max(0, tokens)))
+        self._account(account).queue.append(_Demand(self._num_tickets, (holder, episode), max(0, tokens)))
         return self._num_tickets
 
     def withdraw(self, account: str, ticket: int) -> None:
@@ -158,27 +166,26 @@ class Budget:
             Pairs of a ticket and its lease.
         """
         self._lapse(now)
+        self._look_at_cap()
         granted: list[tuple[int, Lease]] = []
         for name, account in self._accounts.items():
-            while account.queue and self._admits(account, account.queue[0].tokens, now):
-                demand = account.queue.popleft()
+            while (demand := self._next(account)) is not None and account.wait_s(demand.tokens, now) <= 0:
+                account.queue.remove(demand)
                 granted.append((demand.ticket, self._lend(name, account, demand, now)))
+        self._look_for_end()
         return granted
 
     def wait_s(self, now: float) -> float | None:
         """Seconds until time alone may let a queued request through; None: something must happen first."""
         if self._is_spent:
             return None
-        waits = [
-            account.wait_s(account.queue[0].tokens, now)
-            for account in self._accounts.values()
-            if account.queue and self._has_slot(account) and self._affords(account, account.queue[0].tokens)
-        ]
+        found = [(account, self._next(account)) for account in self._accounts.values()]
+        waits = [account.wait_s(demand.tokens, now) for account, demand in found if demand is not None]
         if self._held and self._lease_s < math.inf:
             waits.append(next(iter(self._held.values())).granted_at + self._lease_s - now)
         return max(0.0, min(waits)) if waits else None
 
-    def settle(self, lease: Lease, now: float, *, tokens: int, cost_usd: float) -> None:
+    def settle(self, lease: Lease, now: float, *, tokens: int, cost_usd: float, tab: TabId = ("", 0)) -> None:
         """Ends a lease: its slot is free, its tokens and its cost are what they really were.
 
         Args:
@@ -186,6 +193,7 @@ class Budget:
             now: the time.
             tokens: that the request took; 0 of both when it failed.
             cost_usd: what it cost.
+            tab: of the episode that it was made for: a lease may serve another than it was granted for.
 
         Raises:
             ValueError: the lease was settled before, or the figures are no amounts.
@@ -203,6 +211,7 @@ class Budget:
                     account.tokens.take_back(lease.tokens - tokens, held.token_bin, now)
                 else:
                     account.tokens.add(tokens - lease.tokens, now)
+            self._tabs.charge(tab, cost_usd)
         self.spent_usd += cost_usd
         if tokens > 0:
             account.known_usd += cost_usd
@@ -220,6 +229,10 @@ class Budget:
         if account.tokens is not None and held.token_bin is not None:
             account.tokens.take_back(lease.tokens, held.token_bin, now)
 
+    def close(self, tab: TabId, *, complete: bool) -> None:
+        """An episode is over: played to its end, or dropped."""
+        self._tabs.close(tab, complete=complete)
+
     def penalize(self, account: str, wait_s: float, now: float) -> None:
         """Lets nobody of an account through for some seconds."""
         found = self._account(account)
@@ -231,19 +244,19 @@ class Budget:
         Its requests may have been made, so they keep counting for the rates.
         """
         for account in self._accounts.values():
-            account.queue = deque(d for d in account.queue if d.holder != holder)
+            account.queue = deque(d for d in account.queue if d.tab[0] != holder)
+        self._tabs.forget(holder)
         self._give_up([i for i, held in self._held.items() if held.holder == holder])
 
     def validate(self) -> None:
         """Asserts that the books agree with themselves."""
         for name, account in self._accounts.items():
-            assert account.num_held == sum(h.lease.account == name for h in self._held.values())
+            held = [h.lease.tokens for h in self._held.values() if h.lease.account == name]
+            assert (account.num_held, account.held_tokens) == (len(held), sum(held))
             assert 0 <= account.num_held <= account.concurrency
             for window in (account.requests, account.tokens):
                 if window is not None:
                     window.validate()
-        reserved = sum(held.reserved_usd for held in self._held.values())
-        assert math.isclose(self._reserved_usd, reserved, rel_tol=1e-9, abs_tol=1e-9)
         assert not self._lapsed & self._held.keys()
 
     def _account(self, name: str) -> _Account:
@@ -251,15 +264,32 @@ class Budget:
             self._accounts[name] = _Account(self._limits.get(name, _FREE), self._length_s)
         return self._accounts[name]
 
-    def _admits(self, account: _Account, tokens: int, now: float) -> bool:
-        self._look_at_cap()
-        if self._is_spent or not self._has_slot(account):
-            return False
-        if not self._affords(account, tokens):
-            # Requests under way may cost less than is kept for them; with none left, this is the end.
-            self._is_spent = not self._held
-            return False
-        return account.wait_s(tokens, now) <= 0
+    def _next(self, account: _Account) -> _Demand | None:
+        """The request that is next in an account, once its time comes; None: time alone helps nobody."""
+        if self._is_spent or not account.queue or not self._has_slot(account):
+            return None
+        demand = self._first(account, self._precedence())
+        return demand if demand is not None and self._affords(account, demand.tokens) else None
+
+    def _first(self, account: _Account, rule: Precedence) -> _Demand | None:
+        """The first in an account's queue that does not have to stand back."""
+        return next((d for d in account.queue if self._tabs.admits(d.tab, rule)), None)
+
+    def _precedence(self) -> Precedence:
+        return self._tabs.precedence(self.spent_usd - self._spent_before_usd, self.expected_usd)
+
+    def _look_for_end(self) -> None:
+        """With nothing under way, what cannot be paid now never can: requests cost no less than was kept."""
+        if self.cap_usd is None or self._held or self._is_spent:
+            return
+        rule = self._precedence()
+        for account in self._accounts.values():
+            if not account.queue:
+                continue
+            demand = self._first(account, rule)
+            is_last = demand is None and self._tabs.num_open == 0  # no episode will end and make room
+            if is_last or (demand is not None and not self._affords(account, demand.tokens)):
+                self._is_spent = True
 
     def _has_slot(self, account: _Account) -> bool:
         return account.num_held < account.concurrency
@@ -269,8 +299,8 @@ class Budget:
             return True
         if not account.is_priced and account.num_held >= _SCOUTS:
             return False
-        expected_usd = self.spent_usd + self._reserved_usd + account.estimate_usd(tokens)
-        return expected_usd <= self.cap_usd + _EPSILON
+        expected_usd = self.expected_usd + account.estimate_usd(tokens)
+        return self.spent_usd + expected_usd <= self.cap_usd + _EPSILON
 
     def _look_at_cap(self) -> None:
         if self.cap_usd is not None and self.spent_usd >= self.cap_usd - _EPSILON:
@@ -279,14 +309,14 @@ class Budget:
     def _lend(self, name: str, account: _Account, demand: _Demand, now: float) -> Lease:
         self._num_leases += 1
         lease = Lease(name, demand.tokens, self._num_leases)
-        reserved_usd = 0.0 if self.cap_usd is None else account.estimate_usd(demand.tokens)
-        held = _Held(lease, demand.holder, now, reserved_usd)
+        held = _Held(lease, demand.tab[0], now)
+        self._tabs.charge(demand.tab, 0.0)
         if account.requests is not None:
             held.request_bin = account.requests.add(1, now)
         if account.tokens is not None:
             held.token_bin = account.tokens.add(demand.tokens, now)
         account.num_held += 1
-        self._reserved_usd += reserved_usd
+        account.held_tokens += demand.tokens
         self._held[lease.id] = held
         return lease
 
@@ -294,8 +324,9 @@ class Budget:
         if lease_id not in self._held:
             raise ValueError(f"expected a lease that is out, got number {lease_id}: it was settled before")
         held = self._held.pop(lease_id)
-        self._account(held.lease.account).num_held -= 1
-        self._reserved_usd = self._reserved_usd - held.reserved_usd if self._held else 0.0
+        account = self._account(held.lease.account)
+        account.num_held -= 1
+        account.held_tokens -= held.lease.tokens
         return held
 
     def _lapse(self, now: float) -> None:

@@ -18,7 +18,8 @@ from cogeval.core.clock import Clock, MonotonicClock
 from cogeval.core.game import AnyGame, Decision, Results, Seat, Step
 from cogeval.core.record import ActionCodec, Attempt, Episode, episode_digest, seat_ranks, seat_shares
 from cogeval.core.seat import Deadlines, SeatPlay
-from cogeval.errors import EpisodeError, RunError
+from cogeval.core.tabs import opened_tab
+from cogeval.errors import EpisodeError, HostError, RunError
 
 ON_FAULT: Final = ("baseline", "pass", "forfeit")
 
@@ -74,14 +75,16 @@ async def play(
         The finished episode.
 
     Raises:
-        EpisodeError: when the lineup does not fit the game or the rules themselves fail.
+        EpisodeError: when the lineup does not fit the game, the rules themselves fail, or the machine
+            lacks what an agent needs.
     """
     if len(seats) != game.seats:
         raise EpisodeError(f"expected {game.seats} seats for {game.spec.name}, got {len(seats)}")
     clock = clock or MonotonicClock()
     table = _Table(game, seed, seats, fallback, deadlines, clock, replicate, codec, watcher)
     table.stop_after = stop_after
-    return await table.run()
+    with opened_tab():
+        return await table.run()
 
 
 class _Table:
@@ -151,7 +154,7 @@ class _Table:
                 state = step.next
                 phase += 1
             results = game.results(state)
-        except RunError:
+        except (RunError, HostError):
             raise
         except Exception as error:
             what = f"{game.spec.name} {game.spec.version} failed in phase {phase}"
@@ -192,6 +195,8 @@ class _Table:
         finally:  # on cancellation no seat goes on deciding
             for task in waiting.values():
                 task.cancel()
+            if waiting:  # several may have met the end of the money: each is heard
+                await asyncio.gather(*waiting.values(), return_exceptions=True)
         actions: dict[Seat, Any] = {}
         for decision in decisions:
             attempts = tried[decision.seat]

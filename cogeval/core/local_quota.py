@@ -6,15 +6,24 @@ Invariant: every lease that is granted reaches its asker or goes back unused. Be
 from __future__ import annotations
 
 import asyncio
+import math
 
 from cogeval.core.budget import Budget
 from cogeval.core.clock import Clock, MonotonicClock
 from cogeval.core.quota import BudgetSpentError, Lease
+from cogeval.core.tabs import asking_episode
+
+
+def dollars(usd: float) -> str:
+    """An amount for people: cents, and of less than ten cents two digits that mean something."""
+    if usd == 0 or abs(usd) >= 0.1 or not math.isfinite(usd):
+        return f"${usd:,.2f}"
+    return f"${usd:,.{1 - math.floor(math.log10(abs(usd)))}f}"
 
 
 def spent_message(spent_usd: float, cap_usd: float | None) -> str:
     """What is said when the cap is reached."""
-    return f"spent ${spent_usd:,.2f} of ${cap_usd or 0.0:,.2f}, the run's spending cap"
+    return f"spent {dollars(spent_usd)} of {dollars(cap_usd or 0.0)}, the run's spending cap"
 
 
 class LocalQuota:
@@ -37,7 +46,7 @@ class LocalQuota:
         Raises:
             BudgetSpentError: when the run's spending cap is reached.
         """
-        ticket = self.budget.ask("", account, tokens)
+        ticket = self.budget.ask("", account, tokens, asking_episode(self._close))
         answer: asyncio.Future[Lease] = asyncio.get_running_loop().create_future()
         self._waiting[ticket] = answer
         self._hand_out()
@@ -54,12 +63,18 @@ class LocalQuota:
 
     async def settle(self, lease: Lease, *, tokens: int, cost_usd: float) -> None:
         """Books what a request took and cost."""
-        self.budget.settle(lease, self._clock.now(), tokens=tokens, cost_usd=cost_usd)
+        tab = ("", asking_episode())
+        self.budget.settle(lease, self._clock.now(), tokens=tokens, cost_usd=cost_usd, tab=tab)
         self._hand_out()
 
     async def penalize(self, account: str, wait_s: float) -> None:
         """Holds the account's requests back."""
         self.budget.penalize(account, wait_s, self._clock.now())
+
+    def _close(self, episode: int, complete: bool) -> None:
+        """An episode is over."""
+        self.budget.close(("", episode), complete=complete)
+        self._hand_out()
 
     def _hand_out(self) -> None:
         """Answers those who may go, or everybody when the money is spent, and sets the next time."""

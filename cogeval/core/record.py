@@ -50,6 +50,7 @@ class Attempt(msgspec.Struct, frozen=True, gc=False):
     model: str | None = None
     finish_reason: str | None = None
     action_text: str | None = None  # the action as canonical JSON; None exactly where there is no action
+    stderr: str | None = None  # what its process wrote to stderr before the fault, up to 64 kB an episode
 
 
 class Episode(msgspec.Struct, frozen=True):

@@ -12,6 +12,8 @@ import msgspec
 from cogeval.core.agent import Reply, Usage
 
 DETAIL_CHARS = 500  # of a fault's description that are kept
+_MOST_TOKENS = 1 << 40  # of one reply; what claims more is mistaken, and sums stay exact
+_MOST_USD = 1e6
 
 
 def describe(error: BaseException) -> str:
@@ -44,13 +46,41 @@ def malformed(reply: Reply) -> str | None:
     for text in texts:
         if text is not None and not isinstance(text, str):
             return f"expected text beside the action, got {type(text).__name__}"
-    usage: object = reply.usage
-    if usage is None:
-        return None
-    if not isinstance(usage, Usage):
+    return None if reply.usage is None else _wrong_usage(reply.usage)
+
+
+def _wrong_usage(usage: object) -> str | None:
+    """What is wrong with a usage, which an agent may have made of anything."""
+    if not isinstance(usage, Usage | dict):
         return f"expected a Usage, got {type(usage).__name__}"
     try:
-        msgspec.convert(msgspec.to_builtins(usage), Usage)
-    except (TypeError, ValueError) as error:  # msgspec's errors are ValueErrors
+        told = msgspec.convert(msgspec.to_builtins(usage), Usage)
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:  # msgspec's are ValueErrors
         return f"expected a Usage, got one with {describe(error)}"
+    if isinstance(usage, dict):
+        return "expected a Usage, got dict"
+    for name in ("tokens_in", "tokens_out", "tokens_cached"):
+        if not 0 <= getattr(told, name) < _MOST_TOKENS:
+            got = _number(getattr(told, name))
+            return f"expected usage.{name} from 0 to less than {_MOST_TOKENS:,}, got {got}"
+    if not 0 <= told.cost_usd < _MOST_USD:
+        return f"expected usage.cost_usd from 0 to less than {_MOST_USD:,.0f}, got {_number(told.cost_usd)}"
     return None
+
+
+def _number(value: float) -> str:
+    """A number for people; an integer may be longer than can be printed."""
+    try:
+        return f"{value:g}"
+    except OverflowError:
+        return "far more" if value > 0 else "far less"
+
+
+def too_late(limit_s: float, *, with_waits: bool = False) -> str:
+    """What a timeout says.
+
+    Args:
+        limit_s: seconds that were allowed.
+        with_waits: waits that are not thinking counted too.
+    """
+    return f"no reply within {limit_s:g} s{', waits included' if with_waits else ' of thinking'}"

@@ -21,15 +21,16 @@ from cogeval.core.clock import Clock, ThinkTimer
 from cogeval.core.game import AnyGame, Decision, Seat, SeatResult
 from cogeval.core.quota import QuotaError
 from cogeval.core.record import FAULTS, ActionCodec, Attempt
-from cogeval.core.replies import DETAIL_CHARS, describe, malformed
+from cogeval.core.replies import DETAIL_CHARS, describe, malformed, too_late
 from cogeval.core.rng import Stream, stream
-from cogeval.errors import ActionError, RecordedFaultError
+from cogeval.errors import ActionError, HostError, RecordedFaultError
 
-_REPLY_CHARS = 1_000_000  # of a reply's text that are kept
+REPLY_CHARS = 1_000_000  # of a reply's text that are kept
 _NAME_CHARS = 200  # of a model's name and a finish reason that are kept
 _ACTION_CHARS = 65_536  # of an action as JSON; a longer one is no action
 _RETRIED = ("unreadable", "illegal")  # faults that a hint can help
-_CLOSE_S = 2.0  # that an agent may take to put its things away
+_STDERR_CHARS = 65_536  # of what an agent's process wrote to stderr that are kept
+_CLOSE_S = 2.0  # that an agent may take to put its things away, or to say what was written to stderr
 _WAKE_S = 0.001  # least wait before a deadline is looked at again: a queued seat keeps its rest of time
 
 
@@ -50,6 +51,7 @@ class _Verdict(msgspec.Struct, frozen=True, gc=False):
     fault: str | None
     detail: str | None
     action_text: str | None = None
+    stderr: str | None = None
 
 
 def _failure(error: BaseException) -> _Verdict:
@@ -68,6 +70,12 @@ def _cut(text: str | None, most: int) -> str | None:
 def agent_stream(seed: int, seat: Seat, replicate: int = 0) -> Stream:
     """The random stream of one seat's agent; replicates of an episode differ in it."""
     return stream(seed, "agent", seat, replicate) if replicate else stream(seed, "agent", seat)
+
+
+def _heard_out(task: asyncio.Task[Any]) -> None:
+    """Hears how a question ended that nobody waits for any more, or asyncio would complain of it."""
+    if not task.cancelled():
+        task.exception()
 
 
 class SeatPlay:
@@ -119,7 +127,9 @@ class SeatPlay:
                 self._agent = seated.agent(seat, agent_stream(seed, seat, replicate))
                 self._sync = seated.deterministic and not inspect.iscoroutinefunction(self._agent.decide)
             except BaseException as error:  # noqa: BLE001 - an agent's failure costs its own seat only
-                self._born_dead = _failure(error)
+                verdict = _failure(error)
+                what = f"the agent could not be made: {verdict.detail}"[:DETAIL_CHARS]
+                self._born_dead = msgspec.structs.replace(verdict, detail=what)
 
     @property
     def is_model(self) -> bool:
@@ -213,6 +223,8 @@ class SeatPlay:
             begun = None
             if verdict is None:
                 verdict = self._judge(state, reply)
+            if verdict.fault is not None and (stderr := await self._stderr()):
+                verdict = msgspec.structs.replace(verdict, stderr=stderr)
             attempts.append(self._attempt(decision, phase, number, verdict, reply, think_s, queue_s))
             if verdict.fault not in _RETRIED:
                 break
@@ -238,6 +250,16 @@ class SeatPlay:
             return task.result()
         finally:
             task.cancel()  # no-op when done; an agent that ignores it is left behind, not waited for
+            task.add_done_callback(_heard_out)
+
+    async def _stderr(self) -> str | None:
+        """What the agent's process wrote to stderr before this fault; None: it has none, or does not say."""
+        asking = getattr(self._agent, "fault_stderr", None)
+        if asking is not None:
+            with contextlib.suppress(Exception, SystemExit, GeneratorExit):
+                said = await asyncio.wait_for(asking(), _CLOSE_S)
+                return said[-_STDERR_CHARS:] if isinstance(said, str) else None
+        return None
 
     def _left_s(self, timer: ThinkTimer) -> float | None:
         """Seconds until the decision is given up; None: never.
@@ -252,9 +274,9 @@ class SeatPlay:
     def _timeout(self, request: Request) -> _Verdict:
         assert request.budget_s is not None
         if request.timer.think_s >= request.budget_s:
-            return _Verdict(None, "timeout", f"no reply within {request.budget_s:g} s of thinking")
+            return _Verdict(None, "timeout", too_late(request.budget_s))
         limit_s = self._deadlines.episode_timeout_s
-        return _Verdict(None, "timeout", f"no reply within {limit_s:g} s, waits included")
+        return _Verdict(None, "timeout", too_late(limit_s, with_waits=True))
 
     async def _call(self, request: Request, begun: Awaitable[Any] | None) -> tuple[object, _Verdict | None]:
         assert self._agent is not None
@@ -267,7 +289,7 @@ class SeatPlay:
             if verdict is None and not isinstance(reply, Reply) and inspect.isawaitable(reply):
                 reply = await reply
             return reply, verdict
-        except (asyncio.CancelledError, QuotaError):  # the money is the run's, not the seat's
+        except (asyncio.CancelledError, QuotaError, HostError):  # money and machine are not the seat's
             raise
         except BaseException as error:  # noqa: BLE001 - an agent's failure costs its own seat only
             return None, _failure(error)
@@ -318,9 +340,9 @@ class SeatPlay:
         attempt = Attempt(
             phase, self._seat, number, decision.kind, "agent", verdict.fault is None, verdict.action,
             verdict.fault, verdict.detail, think_s if reply.think_s is None else reply.think_s,
-            queue_s + reply.queue_s, reply.usage, _cut(reply.text, _REPLY_CHARS),
+            queue_s + reply.queue_s, reply.usage, _cut(reply.text, REPLY_CHARS),
             _cut(reply.model, _NAME_CHARS), _cut(reply.finish_reason, _NAME_CHARS),
-            verdict.action_text,
+            verdict.action_text, verdict.stderr,
         )  # fmt: skip
         if self._heard is not None:
             self._heard(attempt)

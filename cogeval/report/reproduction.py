@@ -1,28 +1,29 @@
 """A recorded episode played again: does the same come out, and if not, where and why not.
 
 Invariant: nothing is called and nothing is timed: seats whose agents cannot be played anew answer from
-the journal, and the clock ends an episode where it is recorded that it did. Reads no store.
+the journal, reading their recorded replies again where those are text of models and programs, and the
+clock ends an episode where it is recorded that it did. Reads no store.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import zip_longest
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import msgspec
 
-from cogeval.agents.recorded import recorded_seat
+from cogeval.agents.recorded import Reader, is_taken_on_trust, recorded_seat
 from cogeval.core.agent import Seated
 from cogeval.core.episode import Fallback, play, replay
 from cogeval.core.game import AnyGame, Results, SeatResult
-from cogeval.core.record import ActionCodec, Attempt, Episode, episode_digest
+from cogeval.core.record import ActionCodec, Attempt, episode_digest
 from cogeval.core.seat import Deadlines
 from cogeval.errors import EpisodeError
-from cogeval.schedule.designs import Schedule
+from cogeval.report.differing import Mismatch, clock_contradiction, first_mismatch, outcome
+from cogeval.schedule.designs import Schedule, Slot
 from cogeval.store.attempts import RecordedEpisode
 
-_SHOWN_CHARS = 300  # of an action or a fault's description
+_UNCOVERED: Final = "the digest covers what was played, its reason and scores, and nothing else"
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -33,6 +34,7 @@ class Difference(msgspec.Struct, frozen=True):
     seed: int
     phase: int | None  # None: no decision differs, only what came of them
     seat: int | None
+    column: str  # that differs, as table.column; the table alone for rows that are missing or too many
     agent: str | None  # who sits there
     recorded: str  # what was recorded there
     now: str  # what it is now
@@ -56,9 +58,11 @@ class Rehearsal:
         schedule: of the run.
         pool: names of all agents, in the order of the lineups' numbers.
         anew: by name, who is played anew; everybody else answers from the journal.
+        readers: by name, who reads recorded replies again; everybody else's are as recorded.
         changed: by name, how an agent differs from the one that was recorded.
         fallback: what decides after a fault.
         deadlines: as recorded.
+        episode_id: gives the identity of a scheduled episode.
     """
 
     def __init__(
@@ -67,25 +71,31 @@ class Rehearsal:
         schedule: Schedule,
         pool: tuple[str, ...],
         anew: Mapping[str, Seated],
+        readers: Mapping[str, Reader],
         changed: Mapping[str, str],
         fallback: Fallback,
         deadlines: Deadlines,
+        episode_id: Callable[[Slot], str],
     ) -> None:
         self._game = game
         self._schedule = schedule
         self._pool = pool
         self._anew = anew
+        self._readers = readers
         self._changed = changed
         self._fallback = fallback
         self._deadlines = deadlines
+        self._episode_id = episode_id
         self._codec = ActionCodec(game)
 
     async def play(self, recorded: RecordedEpisode) -> PlayedAgain:
         """Plays one episode again and compares it with its record, decision by decision."""
-        if (wrong := recorded.damage or self._misplaced(recorded)) is not None:
-            found = _difference(recorded, None, "rows that cannot be used", "not played", ("record", wrong))
-            return PlayedAgain(recorded, None, found)
-        seats = [self._anew.get(name) or recorded_seat(name, recorded.attempts) for name in recorded.agents]
+        if (wrong := self._unusable(recorded)) is not None:
+            return PlayedAgain(recorded, None, wrong)
+        seats = [
+            self._anew.get(name) or recorded_seat(name, recorded.attempts, self._readers.get(name))
+            for name in recorded.agents
+        ]
         try:
             episode = await play(
                 self._game,
@@ -98,54 +108,66 @@ class Rehearsal:
                 stop_after=recorded.num_phases if recorded.stopped else None,
             )
         except EpisodeError as error:
-            cause = self._cause(recorded, None)
-            return PlayedAgain(
-                recorded, None, _difference(recorded, None, "an episode", f"a failure: {error}", cause)
-            )
-        return PlayedAgain(recorded, episode.digest, self._compare(recorded, episode))
-
-    def _misplaced(self, recorded: RecordedEpisode) -> str | None:
-        """What the schedule says of an episode's place that its rows do not; None: they agree."""
-        if not 0 <= recorded.index < len(self._schedule):
-            return f"expected an index below {len(self._schedule)}, as scheduled, got {recorded.index}"
-        slot = self._schedule[recorded.index]
-        lineup = tuple(self._pool[i] for i in slot.lineup)
-        for what, planned, found in (
-            ("seed", slot.seed, recorded.seed),
-            ("replicate", slot.replicate, recorded.replicate),
-            ("lineup", lineup, recorded.agents),
-        ):
-            if planned != found:
-                return f"its {what} is {found!r}, the schedule has {planned!r} there"
-        return None
-
-    def _compare(self, recorded: RecordedEpisode, now: Episode) -> Difference | None:
-        for then, again in zip_longest(recorded.attempts, now.attempts):
-            if then is None or again is None or _key(then) != _key(again):
-                where = min((a for a in (then, again) if a is not None), key=lambda a: (a.phase, a.seat))
-                was, is_now = (_words_at(where, a) for a in (then, again))
-                return _difference(recorded, where, was, is_now, self._cause(recorded, where))
-        if now.digest == recorded.digest:
-            return None
-        scores = [seat.score for seat in now.results.seats]
-        return _difference(
+            failed = Mismatch("episodes", "an episode", f"a failure: {error}")
+            return PlayedAgain(recorded, None, _difference(recorded, failed, self._cause(recorded, failed)))
+        found = first_mismatch(
             recorded,
-            None,
-            _outcome(recorded.reason, recorded.scores, recorded.digest),
-            _outcome(now.results.reason, scores, now.digest),
-            self._cause(recorded, None),
+            episode,
+            self._deadlines,
+            lambda said: self._is_trusted(recorded.agents[said.seat], said),
+        )
+        if found is None:
+            return PlayedAgain(recorded, episode.digest, None)
+        return PlayedAgain(
+            recorded, episode.digest, _difference(recorded, found, self._cause(recorded, found))
         )
 
-    def _cause(self, recorded: RecordedEpisode, where: Attempt | None) -> tuple[str, str]:
+    def _is_trusted(self, name: str, said: Attempt) -> bool:
+        return name not in self._anew and is_taken_on_trust(said, self._readers.get(name))
+
+    def _unusable(self, recorded: RecordedEpisode) -> Difference | None:
+        """Why an episode's rows cannot be played: damaged, or not those of their place in the schedule."""
+        if recorded.damage is not None:
+            return _difference(recorded, _not_played("decisions"), ("record", recorded.damage))
+        if not 0 <= recorded.index < len(self._schedule):
+            why = f"expected an index below {len(self._schedule)}, as scheduled, got {recorded.index}"
+            return _difference(recorded, _not_played("episodes.index"), ("record", why))
+        slot = self._schedule[recorded.index]
+        places = (
+            ("episodes.seed", slot.seed, recorded.seed),
+            ("episodes.replicate", slot.replicate, recorded.replicate),
+            ("seats.agent", tuple(self._pool[i] for i in slot.lineup), recorded.agents),
+            ("episodes.block", slot.block, recorded.block),
+            ("seats.block", {slot.block}, {seat.block for seat in recorded.seats}),
+            ("episodes.episode_id", self._episode_id(slot), recorded.episode_id),
+        )
+        for column, planned, found in places:
+            if planned != found:
+                why = f"{column} is {found!r}, the schedule has {planned!r} there"
+                return _difference(recorded, _not_played(column), ("record", why))
+        return None
+
+    def _cause(self, recorded: RecordedEpisode, found: Mismatch) -> tuple[str, str]:
         """What is not as it was: the record itself, the rules, or the agent that decided."""
+        contradiction = found.contradiction or clock_contradiction(recorded)
+        if contradiction is not None:
+            return "record", f"the record contradicts itself: {contradiction}"
         if not self._is_whole(recorded):
             return "record", "the recorded actions and scores do not give the recorded digest: rows changed"
-        found = self._under_the_rules_of_now(recorded)
-        if found is not None:
-            return "rules", f"the rules changed: {found}"
-        name = None if where is None else recorded.agents[where.seat]
-        if where is None or name is None or name not in self._anew or where.source != "agent":
-            return "rules", "the rules changed: recorded replies are judged or replaced otherwise"
+        rules = self._under_the_rules_of_now(recorded)
+        if rules is not None:
+            return "rules", f"the rules changed: {rules}"
+        where = found.where
+        if where is None:
+            return "rules", f"the rules give another value now, or the row was changed: {_UNCOVERED}"
+        name = recorded.agents[where.seat]
+        if where.source != "agent" or name not in self._anew:
+            if where.source == "agent" and name in self._readers:
+                return "rules", f"the reply is read otherwise now, or its row was changed: {_UNCOVERED}"
+            return "rules", (
+                "the rules changed: recorded replies are judged or replaced otherwise; or the row was "
+                f"changed: {_UNCOVERED}"
+            )
         if name in self._changed:
             return "agent", f"agent {name} changed: {self._changed[name]}"
         return "agent", (
@@ -179,48 +201,25 @@ class Rehearsal:
             return None
         results = self._game.results(state)
         scores = [seat.score for seat in results.seats]
-        return f"the recorded actions lead to {_outcome(results.reason, scores, digest)}"
+        return f"the recorded actions lead to {outcome(results.reason, scores, digest)}"
 
 
-def _difference(
-    recorded: RecordedEpisode, where: Attempt | None, then: str, now: str, cause: tuple[str, str]
-) -> Difference:
+def _not_played(column: str) -> Mismatch:
+    return Mismatch(column, "rows that cannot be used", "not played")
+
+
+def _difference(recorded: RecordedEpisode, found: Mismatch, cause: tuple[str, str]) -> Difference:
+    seat = found.seat if found.where is None else found.where.seat
     return Difference(
         index=recorded.index,
         block=recorded.block,
         seed=recorded.seed,
-        phase=None if where is None else where.phase,
-        seat=None if where is None else where.seat,
-        agent=None if where is None else recorded.agents[where.seat],
-        recorded=then,
-        now=now,
+        phase=None if found.where is None else found.where.phase,
+        seat=seat,
+        agent=None if seat is None else recorded.agents[seat],
+        column=found.column,
+        recorded=found.recorded,
+        now=found.now,
         cause=cause[0],
         why=cause[1],
     )
-
-
-def _key(attempt: Attempt) -> tuple[object, ...]:
-    """What must come out the same: not how long it took, what it cost or how a fault is worded."""
-    a = attempt
-    return (a.phase, a.seat, a.attempt, a.kind, a.source, a.accepted, a.fault, a.action_text)
-
-
-def _words_at(where: Attempt, attempt: Attempt | None) -> str:
-    """An attempt for people; one at another decision, or none, is nothing."""
-    if attempt is None or (attempt.phase, attempt.seat) != (where.phase, where.seat):
-        return "nothing"
-    return _words(attempt)
-
-
-def _words(attempt: Attempt) -> str:
-    """An attempt for people."""
-    who = attempt.source if attempt.source == "agent" else f"fallback {attempt.source}"
-    said = "no action" if attempt.action_text is None else attempt.action_text[:_SHOWN_CHARS]
-    if attempt.fault is None:
-        return f"{who}: {said}"
-    detail = f" ({attempt.detail[:_SHOWN_CHARS]})" if attempt.detail else ""
-    return f"{who}: {said}, {attempt.fault}{detail}"
-
-
-def _outcome(reason: str, scores: list[float] | tuple[float, ...], digest: str) -> str:
-    return f"{reason}, scores {', '.join(f'{score:g}' for score in scores)}, digest {digest}"

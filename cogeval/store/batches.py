@@ -168,6 +168,7 @@ class _Columns:
             name_column(fields["model"]),
             name_column(fields["finish_reason"]),
             text_column(fields["text"]),
+            text_column(fields["stderr"]),
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=DECISIONS)
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from cogeval.core.ranges import from_ranges
 from cogeval.store.columns import bool_column, to_numpy
 from cogeval.store.run import RunDir
-from cogeval.store.schema import SCHEMAS
+from cogeval.store.schema import SCHEMAS, conformed
 from cogeval.store.shards import DamagedShard, FileSeal, ShardRecord, file_name
 
 
@@ -137,13 +137,16 @@ def _size_problem(path: Path, seal: FileSeal) -> str | None:
 
 def _parse(data: bytes, table: str, names: Sequence[str], num_rows: int) -> Any:
     """The table, or what is wrong with it."""
-    schema = SCHEMAS[table]
-    wanted = [schema.get_field_index(name) for name in schema.names if name in {"index", *names}]
+    wanted = pa.schema(field for field in SCHEMAS[table] if field.name in {"index", *names})
     try:
-        options = pa.ipc.IpcReadOptions(included_fields=wanted)
+        held = pa.ipc.open_file(pa.BufferReader(data)).schema.names  # an older version has fewer columns
+        options = pa.ipc.IpcReadOptions(included_fields=[held.index(n) for n in wanted.names if n in held])
         rows = pa.ipc.open_file(pa.BufferReader(data), options=options).read_all()
     except (pa.ArrowException, OSError) as error:
         return f"cannot be read as Arrow ({str(error).splitlines()[0]})"
     if rows.num_rows != num_rows:
         return f"has {rows.num_rows} rows where {num_rows} were written"
-    return rows
+    try:
+        return conformed(rows, wanted)
+    except ValueError as error:
+        return str(error)

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from cogeval.store.columns import bool_column, to_numpy
 from cogeval.store.files import leftovers
-from cogeval.store.schema import SCHEMAS
+from cogeval.store.schema import SCHEMAS, conformed
 from cogeval.store.shards import (
     TABLES,
     FileSeal,
@@ -155,7 +155,7 @@ def _from_streams(directory: Path, shard_id: str) -> SealedShard | None:
     num = min(len(b) for b in batches.values())
     if num == 0:
         return None
-    tables = {t: pa.Table.from_batches(b[:num], SCHEMAS[t]) for t, b in batches.items()}
+    tables = {t: conformed(pa.Table.from_batches(b[:num]), SCHEMAS[t]) for t, b in batches.items()}
     indexes = to_numpy(tables["episodes"]["index"])
     whole = indexes[_whole(tables, indexes)]
     if not whole.size:

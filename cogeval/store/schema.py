@@ -90,8 +90,33 @@ DECISIONS: Final = _table(
         _field("model", _NAME, "model as the provider named it in its reply", nullable=True),
         _field("finish_reason", _NAME, "why the model stopped, as the provider said", nullable=True),
         _field("reply", pa.string(), "reply text as received", nullable=True),
+        _field("stderr", pa.string(), "what its process wrote to stderr before the fault", nullable=True),
     ],
 )
 
+# Version 2 added `stderr` to decisions.
 SCHEMAS: Final[dict[str, Any]] = {"decisions": DECISIONS, "seats": SEATS, "episodes": EPISODES}
 """By table name, in the order in which they are written."""
+
+
+def conformed(rows: Any, schema: Any) -> Any:
+    """Rows as a schema has them: columns that an older version did not have are null.
+
+    Args:
+        rows: a pyarrow table.
+        schema: what it should be.
+
+    Raises:
+        ValueError: a column is missing that may not be null.
+    """
+    if rows.schema.names == schema.names:
+        return rows
+    columns = []
+    for field in schema:
+        if field.name in rows.schema.names:
+            columns.append(rows[field.name])
+        elif field.nullable:
+            columns.append(pa.nulls(rows.num_rows, field.type))
+        else:
+            raise ValueError(f"has no column {field.name}")
+    return pa.Table.from_arrays(columns, schema=schema)

@@ -20,7 +20,8 @@ from cogeval.errors import InputError
 
 Indexes = NDArray[np.int64]
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2  # what is written
+_READ_VERSIONS: Final = (1, SCHEMA_VERSION)  # what can be read
 """Version of the tables, records and manifest that this code writes."""
 
 TABLES: Final = ("decisions", "seats", "episodes")
@@ -107,7 +108,7 @@ def check_schema_version(version: object, where: str) -> None:
     Raises:
         InputError: the version is not a known one.
     """
-    if version == SCHEMA_VERSION:
+    if type(version) is int and version in _READ_VERSIONS:
         return
     way_out = (
         "upgrade cogeval to read it"

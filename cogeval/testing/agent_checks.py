@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final
+from typing import Final, TypeVar
 
 from cogeval.agents.python import seat_agent
 from cogeval.core.agent import Agent, AgentFactory, Reply, Request, Resources, Scripted, SeatAgent, released
@@ -17,7 +17,7 @@ from cogeval.core.clock import MonotonicClock, ThinkTimer
 from cogeval.core.game import AnyGame, Decision, Seat
 from cogeval.core.record import ActionCodec
 from cogeval.core.seat import agent_stream
-from cogeval.errors import ActionError, RunError
+from cogeval.errors import ActionError, RunError, UnmadeError
 from cogeval.testing.snapshot import snapshot
 from cogeval.testing.walks import SECRET_SEED, Position, Walk, walk
 
@@ -28,6 +28,8 @@ FAILURES: Final = (
 )  # fmt: skip
 """What an agent can fail by; the last one is the game's fault."""
 
+_LOOK_S: Final = 0.01  # between two looks at an agent that waits for something else than its thoughts
+_T = TypeVar("_T")
 _QUOTED_CHARS: Final = 200  # of a reply that holds no action
 
 Asked = Callable[[str, ThinkTimer], None]
@@ -41,6 +43,9 @@ class AgentCheckError(AssertionError):
         kind: one of FAILURES.
         place: seed, phase and seat.
         what: what was expected there and what came.
+
+    Attributes:
+        stderr: what the agent's process, if it has one, had written to stderr.
     """
 
     def __init__(self, kind: str, place: str, what: str) -> None:
@@ -48,6 +53,7 @@ class AgentCheckError(AssertionError):
         self.kind = kind
         self.place = place
         self.what = what
+        self.stderr = ""
 
 
 def check_agent(
@@ -144,6 +150,10 @@ class _Check:
                         place = f"{position.place}, seat {seat}"
                         reply = self._reply(agent, position, decision, place)
                         actions.append((place, self._judged(position, seat, reply, place)))
+        except AgentCheckError as error:
+            if (asking := getattr(agent, "fault_stderr", None)) is not None:
+                error.stderr = self.runner.run(_wait(asking()))
+            raise
         finally:
             if (close := getattr(agent, "close", None)) is not None:
                 self.runner.run(_wait(close(None)))
@@ -169,9 +179,14 @@ class _Check:
         try:
             reply = agent.decide(Request(observation, decision, timer, None, self.limit_s))
             if inspect.isawaitable(reply):
-                reply = self.runner.run(_wait(reply))
+                reply = self.runner.run(_within(reply, timer, self.limit_s))
         except RunError:  # the money is spent, the user's input is wrong: no fault of the agent
             raise
+        except UnmadeError as error:
+            raise AgentCheckError("constructor", place, f"expected an agent, got none: {error}") from error
+        except _LateError as error:
+            what = f"expected a reply within {self.limit_s:g} s, got none"
+            raise AgentCheckError("late", place, what) from error
         except Exception as error:
             what = f"expected a Reply, got {type(error).__name__}: {error}"
             raise AgentCheckError("exception", place, what) from error
@@ -207,8 +222,22 @@ class _Check:
         return text
 
 
-async def _wait(waited: Awaitable[Reply]) -> Reply:
+class _LateError(Exception):
+    """An agent was given up."""
+
+
+async def _wait(waited: Awaitable[_T]) -> _T:
     return await waited
+
+
+async def _within(waited: Awaitable[Reply], timer: ThinkTimer, limit_s: float) -> Reply:
+    """Waits for a reply as an episode does: one that is late is cancelled."""
+    asked = asyncio.ensure_future(waited)
+    while not (await asyncio.wait({asked}, timeout=max(_LOOK_S, limit_s - timer.think_s)))[0]:
+        if timer.think_s > limit_s:
+            asked.cancel()
+            raise _LateError
+    return asked.result()
 
 
 async def _bound(bind: Callable[[Resources], AgentFactory], resources: Resources) -> AgentFactory:

@@ -9,14 +9,21 @@ from collections.abc import Awaitable
 import msgspec
 import pytest
 
-from cogeval.agents.recorded import RecordedAgent, recorded_seat
+from cogeval.agents.recorded import (
+    ModelText,
+    ProgramLine,
+    RecordedAgent,
+    is_taken_on_trust,
+    readers,
+    recorded_seat,
+)
 from cogeval.core.agent import Agent, Reply, Request, Seated, Usage
 from cogeval.core.clock import MonotonicClock, ThinkTimer
 from cogeval.core.episode import Fallback, play
 from cogeval.core.game import AnyGame, Decision
 from cogeval.core.record import Attempt, Episode
 from cogeval.core.rng import Stream, stream
-from cogeval.core.seat import Deadlines
+from cogeval.core.seat import REPLY_CHARS, Deadlines
 from cogeval.errors import RecordedFaultError
 from cogeval.games import make_game
 
@@ -96,3 +103,46 @@ def test_an_agent_cannot_invent_a_kind_of_fault() -> None:
 
     episode = played([Seated("sly", sly, deterministic=True)] * 2, 0, "baseline")
     assert {a.fault for a in episode.attempts} == {"exception", None}
+
+
+def _said(text: str | None, fault: str | None = None, action: object = "brew") -> Attempt:
+    detail = None if fault is None else "as it was"
+    return Attempt(0, 0, 0, "lab", "agent", fault is None, action, fault, detail, 0.0, 0.0, text=text)
+
+
+def test_a_models_text_is_read_again_and_not_what_was_made_of_it() -> None:
+    agent = RecordedAgent([_said('Well: {"tile": "RB"} or not'), _said("nothing", "unreadable")], ModelText())
+    first, second = _asked(agent, "lab"), _asked(agent, "lab")
+    assert isinstance(first, Reply)
+    assert isinstance(second, Reply)
+    assert (first.action, first.payload) == (None, {"tile": "RB"})
+    assert (second.action, second.payload, second.text) == (None, None, "nothing")
+
+
+def test_a_programs_line_is_read_again_unless_it_was_cut_or_was_no_utf8() -> None:
+    line = ProgramLine(make_game("cogz"))
+    answer = _said('{"type": "action", "reply": {"a": 1}, "model": "p"}')
+    told = _asked(RecordedAgent([answer], line), "lab")
+    assert isinstance(told, Reply)
+    assert (told.payload, told.model) == ({"a": 1}, "p")
+    long = _said("x" * REPLY_CHARS)
+    assert _asked(RecordedAgent([long], line), "lab") == Reply("brew", text=long.text, think_s=0.0)
+    garbled = _said('{"type": "action", "reply": {"a": "\ufffd"}}', "unreadable", None)
+    assert is_taken_on_trust(garbled, line)
+    with pytest.raises(RecordedFaultError) as caught:
+        _asked(RecordedAgent([garbled], line), "lab")
+    assert (caught.value.fault, caught.value.detail) == ("unreadable", "as it was")
+
+
+def test_a_text_that_is_gone_from_the_journal_is_a_fault_and_not_trusted() -> None:
+    for said in (_said(None), msgspec.structs.replace(_said(None, "unreadable", None), usage=Usage(1))):
+        assert not is_taken_on_trust(said, ModelText())
+        with pytest.raises(RecordedFaultError) as caught:
+            _asked(RecordedAgent([said], ModelText()), "lab")
+        assert caught.value.detail == "expected the text of a recorded reply, got none"
+
+
+def test_models_and_programs_have_readers_and_nobody_else() -> None:
+    kinds = ("llm", "process", "python", "random", "baseline")
+    found = readers([{"name": f"my_{kind}", "kind": kind} for kind in kinds], make_game("cogz"))
+    assert set(found) == {"my_llm", "my_process"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ from cogeval.config import Experiment, build_experiment, conf_dir, read_config
 from cogeval.core.episode import play
 from cogeval.store.run import RunDir
 from cogeval.store.write import ShardWriter
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import reproduced_runs
 
 
 @dataclass(frozen=True)
@@ -108,3 +113,20 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeRun:
         return run
 
     return make
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the agents and the runs of a module are that plays runs again."""
+    place = tmp_path_factory.mktemp("reproduce")
+    (place / f"{reproduced_runs.MODULE}.py").write_text(reproduced_runs.AGENTS)
+    before = list(sys.path)
+    yield place
+    sys.path[:] = before
+    sys.modules.pop(reproduced_runs.MODULE, None)
+
+
+@pytest.fixture(scope="module")
+def cogz_run(place: Path) -> RunDir:
+    """A run with fickle among the baselines of cogz."""
+    return reproduced_runs.record(place, "shared", *reproduced_runs.SMALL["cogz"])

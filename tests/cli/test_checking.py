@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cogeval.cli.checking import MEND
+from cogeval.cli.mending import MODEL, PLACED, PROGRAM, PYTHON
 from cogeval.testing.agent_checks import FAILURES
 
 CLASSES = '''
@@ -140,7 +140,7 @@ def test_each_failure_is_named_placed_and_explained(check, name: str, kind: str,
     assert (told["passed"], failure["kind"]) == (False, kind)
     assert failure["place"].startswith("seed 0, phase 0, seat 0")
     assert found in failure["found"]
-    assert (failure["what"], failure["mend"]) == MEND[kind]
+    assert (failure["what"], failure["mend"]) == PYTHON[kind]
 
 
 def test_the_failing_line_of_the_users_own_code_is_shown(check) -> None:
@@ -160,8 +160,47 @@ def test_what_an_agent_writes_is_no_markup(check) -> None:
     assert "{'action': '[red]fly[/]'} cannot be read" in " ".join(check("Garbled").out.split())
 
 
-def test_every_kind_of_failure_has_its_explanation() -> None:
-    assert set(MEND) == set(FAILURES)
+@pytest.mark.parametrize("words", [PYTHON, PLACED, PROGRAM, MODEL])
+def test_every_kind_of_failure_has_its_explanation(words) -> None:
+    assert set(words) == set(FAILURES)
+
+
+def test_a_placed_class_that_cannot_be_made_is_said_to_be_so(check) -> None:
+    placed = "+pool.agents.{}.placement=process"
+    answer = check("Unborn", placed.format("Unborn"), "--json")
+    failure = answer.json["failure"]
+    assert failure["kind"] == "constructor"
+    assert failure["found"] == "expected an agent, got none: the agent could not be made: OSError: no weights"
+    assert 'raise OSError("no weights")' in failure["stderr"]
+    assert "timer.queued" not in PLACED["late"][1]
+    said = check("Raises", placed.format("Raises")).out
+    assert "decide() raised an exception, or its process ended.\n" in said
+    assert "stderr\n  Traceback (most recent call last):\n" in said
+    assert "return request.hint.upper()" in said
+
+
+PROGRAM_LINES = {
+    "stops": ("constructor", 'echo "no model" >&2; exit 9'),
+    "answers_nothing": ("late", 'read; echo "{\\"type\\": \\"ready\\"}"; read; echo "hm" >&2; sleep 60'),
+    "ends": ("exception", 'read; echo "{\\"type\\": \\"ready\\"}"; read; echo "hm" >&2; exit 1'),
+    "babbles": (
+        "no reply",
+        'read; echo "{\\"type\\": \\"ready\\"}"; read; echo "hm" >&2; echo "well"; sleep 60',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAM_LINES)
+def test_a_program_is_advised_as_a_program_and_its_stderr_is_shown(cogeval, name: str) -> None:
+    kind, script = PROGRAM_LINES[name]
+    entry = f"+pool.agents.tried={{kind: process, command: [bash, -c, '{script}']}}"
+    answer = cogeval("check-agent", "tried", "game.rounds=3", "--limit", "0.3", "--json", entry)
+    failure = answer.json["failure"]
+    assert failure["kind"] == kind
+    assert (failure["what"], failure["mend"]) == PROGRAM[kind]
+    assert failure["stderr"] == ("no model\n" if kind == "constructor" else "hm\n")
+    assert "decide()" not in failure["what"]
+    assert "request." not in failure["mend"]
 
 
 def test_one_loop_serves_all_decisions_and_every_agent_is_closed(check) -> None:

@@ -34,21 +34,27 @@ def test_a_run_pauses_with_its_own_exit_code_and_resumes_with_a_higher_cap(cogev
         assert paused.code == 3
         assert (paused.json["paused"], paused.json["complete"]) == (True, False)
         said = re.search(
-            r"paused: spent \$0\.50 of \$0\.50; 2 of 6 episodes recorded\. "
-            r"Go on with: cogeval (resume \S+ limits\.spend_usd=\d+)$",
+            r"paused: spent \$0\.48 of \$0\.50; 2 of 6 episodes recorded\. "
+            r"Go on with: cogeval (resume \S+ limits\.spend_usd=1\.6)$",
             paused.err.strip(),
         )
         assert said, paused.err
 
         status = cogeval("status", "latest", "--json").json
-        assert (status["state"], status["spent_usd"], status["cap_usd"]) == ("paused", 0.5, 0.5)
+        assert (status["state"], status["spent_usd"], status["cap_usd"]) == ("paused", 0.48, 0.5)
         shown = cogeval("status", "latest").out
-        assert "$0.50 of $0.50, its spending cap" in shown
+        assert "$0.48 of $0.50, its spending cap" in shown
         assert "limits.spend_usd=" in shown
 
         resumed = cogeval(*said[1].split(), "--json")
         assert (resumed.code, resumed.json["complete"], resumed.json["played"]) == (0, True, 4)
-    assert cogeval("status", "latest", "--json").json["state"] == "complete"
+
+        assert cogeval("status", "latest", "--json").json["state"] == "complete"
+
+        poor = cogeval("run", *LIMITED, agent, "limits.spend_usd=0.02", "cluster.episodes_in_flight=4")
+        assert poor.code == 3
+        assert "of $0.020; 0 of 6 episodes recorded. Up to 4 episodes a worker" in poor.err
+        assert "set cluster.episodes_in_flight=1" in poor.err
 
 
 def test_limits_are_no_part_of_what_is_played_and_runs_of_before_have_none():

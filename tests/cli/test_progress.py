@@ -25,6 +25,7 @@ class State:
     num_lost_workers: int = 0
     recorded: int = 0
     stopping: bool = False
+    spent_usd: float = 0.0
     names: tuple[str, ...] = ("strong", "[red]weak[/red]")
 
 
@@ -38,9 +39,9 @@ def state(done: int, **more: object) -> State:
 
 def test_the_line_says_how_far_how_fast_and_what_went_wrong() -> None:
     assert words(state(0)) == ["0 of 1,000 episodes", "0 faults"]
-    lost = state(500, episodes_per_s=20.0, void=3, num_lost_workers=1)
+    lost = state(500, episodes_per_s=20.0, void=3, num_lost_workers=1, spent_usd=2.5)
     lost.tally.faults[1] = 1
-    lost.tally.cost_usd = 2.5
+    lost.tally.cost_usd = 1.5  # this session's alone: what status calls spent is shown
     assert words(lost) == [
         "500 of 1,000 episodes", "20/s now", "0:25 to go", "1 fault", "3 void", "$2.50", "1 lost worker",
     ]  # fmt: skip

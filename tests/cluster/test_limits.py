@@ -94,9 +94,10 @@ def test_a_run_pauses_at_its_cap_and_goes_on_with_a_higher_one(payers):
     before = recorded(run)
     assert 0 < len(before) < 20
     spent = 0.01 * len([step for _, step in made() if step == 1])
-    assert math.isclose(first.spent_usd, spent, abs_tol=1e-6)  # unfinished episodes included
-    assert spent <= 2.0 + 1e-6
-    assert spent > len(before) * EPISODE_REQUESTS * 0.01
+    assert math.isclose(first.spent_usd, spent, abs_tol=1e-6)
+    # An episode costs $0.24: the cap pays for eight whole ones, and no other is begun.
+    assert len(before) == 8
+    assert math.isclose(spent, 8 * EPISODE_REQUESTS * 0.01, abs_tol=1e-6)
     found = spend_of(run)
     assert found.is_paused
     assert math.isclose(found.spent_usd, spent, abs_tol=1e-6)
@@ -116,6 +117,42 @@ def test_a_run_pauses_at_its_cap_and_goes_on_with_a_higher_one(payers):
     assert math.isclose(spend_of(run).spent_usd, spent, abs_tol=1e-6)
     void = [line for line in run.log_lines() if line["event"] == "void"]
     assert void == []
+
+
+def test_a_cap_that_pays_for_one_episode_pays_for_one_however_many_are_under_way(payers):
+    make, made = payers
+    run, plan = make(20, {"spend_usd": 0.6}, in_flight=8, cost_usd=0.01, answer_s=0.01)
+    outcome = drive(plan, run, TWO)
+    assert outcome.paused
+    assert len(recorded(run)) >= 1
+    spent = 0.01 * len([step for _, step in made() if step == 1])
+    assert math.isclose(outcome.spent_usd, spent, abs_tol=1e-6)  # unfinished episodes included
+    assert len(recorded(run)) * EPISODE_REQUESTS * 0.01 < spent <= 0.6 + 1e-6
+
+
+def test_a_driver_that_is_gone_has_left_what_was_spent_to_the_last_reply(payers):
+    """What the log would have had some seconds later is in the file that the books write themselves."""
+    make, made = payers
+    run, plan = make(6, {}, in_flight=2, cost_usd=0.01, answer_s=0.05)
+    seen, shown = [], []
+
+    def compare(progress):
+        shown.append(progress.spent_usd)
+        answered = sum(step == -1 for _, step in made())
+        if answered >= 40 and not seen:
+            seen.append((answered, spend_of(run).spent_usd))
+            os.kill(os.getpid(), signal.SIGINT)
+
+    outcome = drive(plan, run, TWO, [compare])
+    ((answered, spent),) = seen
+    assert spent >= 0.01 * (answered - 16)  # but for one reply of each of the 16 seats under way
+    assert math.isclose(spend_of(run).spent_usd, outcome.spent_usd, abs_tol=1e-6)
+    assert math.isclose(shown[-1], outcome.spent_usd, abs_tol=1e-6)  # the progress line's dollars are these
+    again = []
+    last = drive(plan, run, TWO, [lambda progress: again.append(progress.spent_usd)])
+    assert again[0] >= outcome.spent_usd - 1e-6  # earlier drivers' included
+    assert math.isclose(again[-1], last.spent_usd, abs_tol=1e-6)
+    assert math.isclose(spend_of(run).spent_usd, last.spent_usd, abs_tol=1e-6)
 
 
 def test_the_slots_of_a_killed_worker_come_back(payers, tmp_path):

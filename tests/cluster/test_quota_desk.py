@@ -4,9 +4,11 @@ import asyncio
 
 import pytest
 
-from cogeval.cluster.quota_desk import LeasedQuota, QuotaDesk
+from cogeval.cluster.quota_desk import LeasedQuota, Message, QuotaDesk
 from cogeval.core.budget import Budget
 from cogeval.core.quota import BooksLostError, BudgetSpentError, Limits
+from cogeval.store.run import RunDir
+from cogeval.store.spend import SpendFile, spend_of
 
 
 class Office:
@@ -156,3 +158,38 @@ def test_a_desk_that_is_gone_ends_the_run_and_not_a_seat():
         await quota.flush()
 
     asyncio.run(scenario())
+
+
+def test_the_money_is_written_down_before_leases_leave_with_what_they_are_expected_to_cost():
+    async def scenario():
+        written = []
+        desk = QuotaDesk(Budget(), lambda *money: written.append(money))
+        key = iter(range(9))
+
+        async def asked():
+            message = Message(asked=((next(key), "a", 100, 0),))
+            ((_, lease),) = (await desk.exchange("w0", message, wait=True)).leases
+            return lease
+
+        first = await asked()
+        await desk.exchange("w0", Message(settled=((first, 100, 0.5, 0),)), wait=False)
+        assert written == [(0.5, 0.0)]  # of the first request nobody knew what it costs
+        await asked()
+        assert written[-1] == pytest.approx((0.5, 0.5))
+        await asked()
+        assert written[-1] == pytest.approx((0.5, 1.0))
+        assert desk.committed_usd == pytest.approx(1.5)
+
+    asyncio.run(scenario())
+
+
+def test_a_run_whose_driver_was_killed_has_spent_what_its_file_says(tmp_path):
+    run = RunDir.create(tmp_path, "run", {"agents": []}, "{}")
+    assert spend_of(run).spent_usd == 0
+    file = SpendFile(run.path)
+    for spent, expected in ((123.25, 10.5), (1.25, 0.25)):
+        file.write(spent, expected)
+        assert spend_of(run).spent_usd == pytest.approx(spent + expected)
+    file.close()
+    (run.path / "spent").write_text("torn")
+    assert spend_of(run).spent_usd == 0

@@ -1,13 +1,16 @@
 """A program that behaves as badly as its first argument says; the second one marks its processes."""
 
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 MANNER, MARK = sys.argv[1:3]
+NUMBERS = itertools.count(1)
 SLEEP = "import time; time.sleep(600)"
 
 
@@ -103,7 +106,45 @@ def open_files():
         kept.append(os.open(os.devnull, os.O_RDONLY))
 
 
+def write_a_file():
+    with Path("big").open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(1 << 20))
+
+
+def moan(text):
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def moan_and_sleep():
+    moan("where was I?")
+    time.sleep(600)
+
+
+def moan_and_answer():
+    moan("x" * 30_000 + f"\nno idea, {next(NUMBERS)}")
+    say({"type": "action", "action": "none"})
+
+
+def tell_the_key(leave):
+    key = os.environ["COGEVAL_TEST_API_KEY"]
+    moan(f"the key is {key}")
+    if leave:
+        sys.exit(f"again {key}")
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in key)
+    told = f'"type": "action", "model": {json.dumps(key)}, "reply": {{"verb": "{escaped}"}}'
+    sys.stdout.write(f"{{{told}}}\n" if next(NUMBERS) == 1 else f"no JSON: {told}\n")  # the second is a retry
+    sys.stdout.flush()
+
+
 DEEDS = {
+    "writes": write_a_file,
+    "moans_and_sleeps": moan_and_sleep,
+    "moans": moan_and_answer,
+    "tells": lambda: tell_the_key(False),
+    "tells_and_leaves": lambda: tell_the_key(True),
+    "says_a_fault": lambda: say({"type": "fault", "detail": os.environ["COGEVAL_TEST_API_KEY"]}),
     "sleeps": nap,
     "spins": spin,
     "forks": fork_often,

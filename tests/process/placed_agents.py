@@ -56,6 +56,13 @@ class Replying(Drawer):
         return Reply(payload={} if request.hint is None else {"pass": True})
 
 
+class Unborn(Drawer):
+    """Cannot be made."""
+
+    def __init__(self, seat, rng, game):
+        raise OSError("no weights")
+
+
 class Hanging(Drawer):
     """Holds its interpreter for ever."""
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from process_stage import Stage, alive, faults
 
-from cogeval.agents.process.supervisor import PidsGroup
+from cogeval.agents.process.owned import PidsGroup
 
 GIVEN_UP = 0.4  # seconds for a decision of a program that will not answer
 TIMEOUTS = ("sleeps", "spins", "ignores", "far_child_kept")
@@ -20,6 +20,7 @@ ENDINGS = {  # what it does -> what the fault says of it
     "far_child": "exited with code 0",
     "allocates": "MemoryError",
     "opens": "Too many open files",
+    "writes": "File too large",
 }
 
 
@@ -39,7 +40,7 @@ def test_a_program_that_does_not_answer_is_given_up_and_killed_at_its_deadline(
 
 @pytest.mark.parametrize("manner", ENDINGS)
 def test_a_program_that_breaks_off_costs_its_own_seat_and_says_why(stage: Stage, manner: str) -> None:
-    limits = {"memory_mb": 256, "open_files": 64, "max_line_kb": 64}
+    limits = {"memory_mb": 256, "open_files": 64, "max_line_kb": 64, "file_mb": 3}
     episode = stage.play(stage.bad(manner, **limits))
     assert not alive(stage.mark)
     (fault,) = faults(episode)
@@ -91,7 +92,7 @@ def test_a_program_that_exits_at_once_is_started_three_times_and_no_more(stage: 
     details = [fault.detail or "" for fault in faults(episode)]
     assert len(details) == 9, "every decision of the seat is a fault"
     assert all("before it answered hello; exited with code 7" in detail for detail in details[:3]), details
-    assert all("failed to start 3 times in a row" in detail for detail in details[3:])
+    assert all("the program could not be started 3 times in a row" in detail for detail in details[3:])
 
 
 def test_a_start_takes_no_think_time_and_is_bounded(stage: Stage) -> None:

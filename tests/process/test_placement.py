@@ -68,7 +68,7 @@ def test_a_constructor_that_fails_is_named_with_what_it_raised():
     game = make_game("cogz")
     episode = played(game, entry("Drawer", game, placement="process", log=3.5), on_fault="forfeit")
     (fault,) = faults(episode, seat=1)
-    assert "could not start: TypeError" in fault.detail
+    assert "the agent could not be made: TypeError" in fault.detail
 
 
 def test_the_shared_checks_of_agents_hold_for_a_placed_one():

@@ -103,3 +103,30 @@ def test_text_of_every_sort_and_times_that_are_no_numbers(run: RunDir) -> None:
     run.commit(sealed, sealed.indexes)
     (attempt,) = recorded_episode(run, 0, same).attempts
     assert attempt == msgspec.structs.replace(odd, think_s=0.0, queue_s=0.0)
+
+
+@pytest.mark.parametrize(
+    ("number", "change"),
+    [(3, {"seat": 0}), (3, {"seat": 1}), (2, {"attempt": 1}), (0, {"phase": 7}), (2, {"phase": -1})],
+)
+def test_a_row_that_is_out_of_order_damages_its_own_episode(
+    run: RunDir, number: int, change: dict[str, int]
+) -> None:
+    made = made_episode(0)
+    attempts = list(made.attempts)
+    attempts[number] = msgspec.structs.replace(attempts[number], **change)
+    writer = ShardWriter(run.path, "w0-0000", agent_names=NAMES, worker="w0")
+    add(writer, 1)
+    writer.add(
+        index=0, episode_id="0" * 32, block=0, lineup=lineup(0),
+        episode=msgspec.structs.replace(made, attempts=tuple(attempts)),
+    )  # fmt: skip
+    sealed = writer.seal()
+    run.commit(sealed, sealed.indexes)
+    first, second = iter_recorded(run, same)
+    assert isinstance(first, RecordedEpisode)
+    assert isinstance(second, RecordedEpisode)
+    assert first.damage is not None
+    assert "expected a row in the order phase, seat, attempt, without gaps" in first.damage
+    assert len(first.attempts) == number
+    assert second.damage is None

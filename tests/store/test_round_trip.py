@@ -75,6 +75,7 @@ def episodes(draw: st.DrawFn) -> Episode:
                         model=draw(st.none() | texts),
                         finish_reason=draw(st.none() | texts),
                         action_text=None if action is None else action_text(action),
+                        stderr=draw(st.none() | texts),
                     )
                 )
     forfeited = tuple(draw(st.booleans()) for _ in range(num_seats))
@@ -111,6 +112,7 @@ def assert_attempt(row: dict[str, Any], attempt: Attempt) -> None:
         ("kind", attempt.kind),
         ("detail", attempt.detail),
         ("reply", attempt.text),
+        ("stderr", attempt.stderr),
         ("model", attempt.model),
         ("finish_reason", attempt.finish_reason),
     ):

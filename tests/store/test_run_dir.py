@@ -31,7 +31,7 @@ def test_a_run_is_made_with_its_manifest_and_configuration(tmp_path: Path) -> No
     again = RunDir.find("r", tmp_path / "deep" / "runs")
     assert again.manifest["agents"] == {"a": "f00"}
     assert again.manifest["run_id"] == run.run_id == "r"
-    assert again.manifest["schema_version"] == 1
+    assert again.manifest["schema_version"] == 2
     assert again.config_yaml == "x: 1\n"
     assert again.records() == []
     assert again.log_lines() == []
@@ -128,7 +128,7 @@ def test_an_unknown_schema_version_names_the_way_out(run: RunDir, version: objec
     value = read_checked_json(path.read_bytes())
     path.write_bytes(checked_json({**value, "schema_version": version}))
     with pytest.raises(
-        InputError, match=rf"expected schema version 1 in .*manifest.json, got {version}; {way_out}"
+        InputError, match=rf"expected schema version 2 in .*manifest.json, got {version}; {way_out}"
     ):
         _ = RunDir(run.path).manifest
     check_schema_version(1, "here")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cogeval.agents.llm.agent import BoundSeat, LlmAgent, LlmSeat
 from cogeval.agents.llm.building import llm_agent
-from cogeval.agents.llm.prices import read_prices
+from cogeval.agents.llm.prices import read_price, read_prices
 from cogeval.agents.llm.secrets import scrub
 
-__all__ = ["BoundSeat", "LlmAgent", "LlmSeat", "llm_agent", "read_prices", "scrub"]
+__all__ = ["BoundSeat", "LlmAgent", "LlmSeat", "llm_agent", "read_price", "read_prices", "scrub"]

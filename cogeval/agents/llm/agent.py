@@ -1,7 +1,8 @@
 """A model in a seat: asks in the game's words, waits its turn, and reads the reply.
 
-Invariants: every request has a lease, and every lease is settled once, whatever happens; waiting for a
-lease and between tries is not think time; nothing leaves here with a key in it. Must not know any SDK.
+Invariants: every request has a lease, and every lease is settled once, whatever happens; what may be on
+the bill is booked at no less; waiting for a lease and between tries is not think time; nothing leaves here
+with a key in it. Must not know any SDK.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from cogeval.agents.llm.connecting import connect
+from cogeval.agents.llm.connecting import check_connectable, connect
 from cogeval.agents.llm.prices import cost_usd, price_of
 from cogeval.agents.llm.prompts import PromptText
 from cogeval.agents.llm.provider import (
@@ -63,6 +64,14 @@ class LlmSeat(msgspec.Struct, frozen=True):
     def price_in(self, prices: Mapping[str, Price]) -> Price | None:
         """What the model costs in a run with these prices; None: nobody knows."""
         return self.price or price_of(self.model, prices) or self.listed_price
+
+    def check_connectable(self) -> None:
+        """Finds out, without a connection, whether this process could open one.
+
+        Raises:
+            InputError: when the SDK is not installed or the key not set.
+        """
+        check_connectable(self.endpoint, self.place)
 
     def bind(self, resources: Resources) -> BoundSeat:
         """Opens the connection that all its agents of this process share.
@@ -177,34 +186,37 @@ class LlmAgent:
 
     async def _ask_once(self, call: Call, timer: ThinkTimer, number: int) -> Completion | RetryableError:
         """Makes one request under a lease; a failure says how long to wait before the next one."""
-        quota, tokens, usage = self._bound.quota, 0, Usage()
+        quota = self._bound.quota
         with timer.queued():
             lease = await quota.lease(self._made.account, _tokens_of(call))
         call = msgspec.structs.replace(call, timeout_s=timer.remaining_s())
+        # Until it is known better: the service works on a call that was given up or broke off, and is paid.
+        tokens, dollars = lease.tokens, cost_usd(self._bound.price, _most_of(call))
         try:
             completion = self._clean(await self._bound.provider.complete(call))
             usage = self._usage(completion)
-            tokens = usage.tokens_in + usage.tokens_out
-            if tokens == 0:  # a service that counts nothing: the books must not believe that it is free
-                tokens = lease.tokens
-                usage = Usage(cost_usd=cost_usd(self._bound.price, _most_of(call)))
+            if (
+                usage.tokens_in + usage.tokens_out > 0
+            ):  # a service that counts nothing is not believed to be free
+                tokens, dollars = usage.tokens_in + usage.tokens_out, usage.cost_usd
             return completion
         except RetryableError as error:
+            if not error.may_cost:
+                tokens, dollars = 0, 0.0
             wait_s = self._wait_s(number, error.wait_s)
             if error.is_limit:  # said before the lease goes back, or whoever waits for it slips through
                 with timer.queued():
                     await quota.penalize(self._made.account, wait_s)
             return RetryableError(self._told(str(error)), wait_s, is_limit=error.is_limit)
-        except asyncio.CancelledError:
-            tokens = lease.tokens  # given up: the service works on it all the same, and is paid for it
-            usage = Usage(cost_usd=cost_usd(self._bound.price, _most_of(call)))
-            raise
+        except RefusedError as error:
+            if not error.may_cost:
+                tokens, dollars = 0, 0.0
+            raise RefusedError(self._told(str(error)), may_cost=error.may_cost) from None
         except Exception as error:  # noqa: BLE001 - whatever an SDK raises may quote a key
-            what = str(error) if isinstance(error, RefusedError) else f"{type(error).__name__}: {error}"
-            raise RefusedError(self._told(what)) from None
+            raise RefusedError(self._told(f"{type(error).__name__}: {error}"), may_cost=True) from None
         finally:
             with timer.queued():
-                await asyncio.shield(quota.settle(lease, tokens=tokens, cost_usd=usage.cost_usd))
+                await asyncio.shield(quota.settle(lease, tokens=tokens, cost_usd=dollars))
 
     def _wait_s(self, number: int, asked_s: float | None) -> float:
         """Seconds until the next try: what the service asked for, or growing, never all at once."""
@@ -237,10 +249,15 @@ class LlmAgent:
         return scrub(text.encode("utf-8", "replace").decode(), () if variable is None else (variable,))
 
 
+def tokens_of_text(num_chars: int) -> int:
+    """How many tokens a text is taken for."""
+    return num_chars // _CHARS_PER_TOKEN
+
+
 def _most_of(call: Call) -> Usage:
     """What a call will take at most, estimated."""
     chars = len(call.system) + sum(len(message.text) for message in call.messages)
-    return Usage(tokens_in=chars // _CHARS_PER_TOKEN, tokens_out=call.max_tokens)
+    return Usage(tokens_in=tokens_of_text(chars), tokens_out=call.max_tokens)
 
 
 def _tokens_of(call: Call) -> int:

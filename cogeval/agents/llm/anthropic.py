@@ -23,8 +23,8 @@ from cogeval.agents.llm.provider import (
     Completion,
     Endpoint,
     RefusedError,
-    RetryableError,
     body_of,
+    connection_failure,
     count_of,
     read_whole,
     status_failure,
@@ -67,7 +67,7 @@ class AnthropicProvider:
         except APIStatusError as error:
             raise status_failure(error.status_code, error.response.headers, error.response.text) from None
         except APIConnectionError as error:
-            raise RetryableError(f"no answer from the service: {error.__cause__ or error}") from None
+            raise connection_failure(error) from None
         except (AnthropicError, TypeError, ValueError, RuntimeError, ImportError) as error:
             raise RefusedError(f"the SDK made no request: {error}") from None
         return _completion(body_of(content))
@@ -91,7 +91,8 @@ def _extra(call: Call) -> dict[str, Any]:
 def _completion(body: Mapping[str, Any]) -> Completion:
     blocks = body.get("content")
     if not isinstance(blocks, list):
-        raise RefusedError(f"expected content in the service's message, got the keys {sorted(body)[:10]}")
+        what = f"expected content in the service's message, got the keys {sorted(body)[:10]}"
+        raise RefusedError(what, may_cost=True)
     texts = [str(b.get("text", "")) for b in blocks if isinstance(b, dict) and b.get("type") == "text"]
     usage = body.get("usage")
     cached = count_of(usage, "cache_read_input_tokens")

@@ -21,6 +21,7 @@ from cogeval.agents.llm.connecting import KEYS, PROVIDERS
 from cogeval.agents.llm.prices import price_of, read_price, read_prices
 from cogeval.agents.llm.prompts import read_prompt
 from cogeval.agents.llm.provider import JSON_STYLES, Endpoint
+from cogeval.agents.llm.secrets import refuse_keys
 from cogeval.core.agent import Price
 from cogeval.core.game import AnyGame, Json
 from cogeval.errors import InputError, unknown_name
@@ -60,6 +61,8 @@ def llm_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> AgentEn
     values = _taken(name, settings)
     provider, model = values["provider"], values["model"]
     prompt = read_prompt(place, values["prompt"], values["prompt_file"], game.spec.name)
+    if values["prompt_file"] is not None:  # the manifest keeps its text
+        refuse_keys(f"{place}.prompt_file", msgspec.structs.asdict(prompt))
     sampling = _sampling(place, provider, values)
     endpoint = _endpoint(place, provider, values)
     json_style = _json_style(place, provider, values["json"])
@@ -105,6 +108,8 @@ def _taken(name: str, settings: Mapping[str, Json]) -> dict[str, Json]:
     if isinstance(given.get("prompt"), dict):
         allowed["prompt"] = (dict, None)
     values = take(name, "llm", given, allowed)
+    for key, value in values.items():
+        refuse_keys(f"{place}.{key}", value)
     if values["provider"] not in PROVIDERS:
         if values["provider"] is None:
             raise InputError(f"{place}: expected provider: NAME, one of {', '.join(PROVIDERS)}; got none")

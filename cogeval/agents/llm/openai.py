@@ -16,8 +16,8 @@ from cogeval.agents.llm.provider import (
     Completion,
     Endpoint,
     RefusedError,
-    RetryableError,
     body_of,
+    connection_failure,
     count_of,
     read_whole,
     status_failure,
@@ -64,7 +64,7 @@ class OpenAIProvider:
         except APIStatusError as error:
             raise status_failure(error.status_code, error.response.headers, error.response.text) from None
         except APIConnectionError as error:
-            raise RetryableError(f"no answer from the service: {error.__cause__ or error}") from None
+            raise connection_failure(error) from None
         except (OpenAIError, TypeError, ValueError) as error:
             raise RefusedError(f"the SDK made no request: {error}") from None
         return _completion(body_of(content))
@@ -91,9 +91,8 @@ def _completion(body: Mapping[str, Any]) -> Completion:
         content, refusal = message.get("content"), message.get("refusal")
         reason = choice.get("finish_reason")
     except (LookupError, TypeError, AttributeError):
-        raise RefusedError(
-            f"expected choices in the service's completion, got the keys {sorted(body)[:10]}"
-        ) from None
+        what = f"expected choices in the service's completion, got the keys {sorted(body)[:10]}"
+        raise RefusedError(what, may_cost=True) from None
     if isinstance(refusal, str) and refusal:
         content, reason = refusal, "refusal"
     usage = body.get("usage")

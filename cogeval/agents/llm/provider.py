@@ -24,6 +24,13 @@ JSON_STYLES: Final = ("schema", "object", "llama", "none")
 _CONNECT_S: Final = 10.0  # longest wait for a connection
 _SLACK_S: Final = 1.0  # the seat's own deadline comes first, so that it is a timeout and no error
 _RETRIED: Final = (408, 409, 425, 429)  # and everything from 500 on
+_UNASKED: Final = (503, 529)  # of those from 500 on: the service says that it did not take the call
+_UNSENT: Final = (
+    "ConnectError", "ConnectTimeout", "LocalProtocolError", "PoolTimeout", "ProxyError",
+    "UnsupportedProtocol",
+)  # fmt: skip
+"""The transport's names for failures before a request is on its way."""
+
 _SPENT: Final = "insufficient_quota"  # a 429 of an account without money: waiting does not help
 _MOST_BYTES: Final = 32_000_000  # of a response that is read
 _MOST_TOKENS: Final = 2**31 - 1  # that a service is believed
@@ -39,16 +46,29 @@ class RetryableError(SeatError):
         what: happened, for people.
         wait_s: seconds that the service asked to wait; None: it did not say.
         is_limit: the account's rate limit is reached.
+        may_cost: the call may have reached the model, and may be on the bill.
     """
 
-    def __init__(self, what: str, wait_s: float | None = None, *, is_limit: bool = False) -> None:
+    def __init__(
+        self, what: str, wait_s: float | None = None, *, is_limit: bool = False, may_cost: bool = False
+    ) -> None:
         super().__init__(what)
         self.wait_s = wait_s
         self.is_limit = is_limit
+        self.may_cost = may_cost
 
 
 class RefusedError(SeatError):
-    """The service will not answer this call, however often it is made."""
+    """The service will not answer this call, however often it is made.
+
+    Args:
+        what: happened, for people.
+        may_cost: the call may have reached the model, and may be on the bill.
+    """
+
+    def __init__(self, what: str, *, may_cost: bool = False) -> None:
+        super().__init__(what)
+        self.may_cost = may_cost
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -158,8 +178,16 @@ def status_failure(status: int, headers: Mapping[str, str], body: str) -> SeatEr
     if status == 429 and _SPENT in body:
         return RefusedError(what)
     if status in _RETRIED or status >= 500:
-        return RetryableError(what, retry_after_s(headers), is_limit=status == 429)
+        may_cost = status >= 500 and status not in _UNASKED
+        return RetryableError(what, retry_after_s(headers), is_limit=status == 429, may_cost=may_cost)
     return RefusedError(what)
+
+
+def connection_failure(error: Exception) -> RetryableError:
+    """The error that an SDK's failed connection means; its cause is the transport's own."""
+    cause = error.__cause__
+    may_cost = type(cause).__name__ not in _UNSENT
+    return RetryableError(f"no answer from the service: {cause or error}", may_cost=may_cost)
 
 
 def _words(body: str) -> str:
@@ -185,7 +213,8 @@ def body_of(content: bytes) -> dict[str, Any]:
     if not isinstance(body, dict):
         start = content[:_QUOTED_CHARS].decode("utf-8", "replace")
         raise RefusedError(
-            f"expected a JSON object from the service, got {len(content):,} bytes that begin {start!r}"
+            f"expected a JSON object from the service, got {len(content):,} bytes that begin {start!r}",
+            may_cost=True,
         )
     return body
 
@@ -204,9 +233,9 @@ async def read_whole(chunks: AsyncIterator[bytes]) -> bytes:
             if len(whole) > _MOST_BYTES:
                 break
     except Exception as error:  # noqa: BLE001 - the transport's own, which the SDKs let through
-        raise RetryableError(f"the service's answer broke off: {error}") from None
+        raise RetryableError(f"the service's answer broke off: {error}", may_cost=True) from None
     if len(whole) > _MOST_BYTES:
-        raise RefusedError(f"the service's answer is longer than {_MOST_BYTES:,} bytes")
+        raise RefusedError(f"the service's answer is longer than {_MOST_BYTES:,} bytes", may_cost=True)
     return bytes(whole)
 
 

@@ -6,6 +6,7 @@ settings. Where the files lie on this machine is not in it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
 import sys
@@ -20,6 +21,8 @@ from cogeval.agents.process.launch import Bounds, Launch, bounds_of
 from cogeval.agents.process.seat import ProcessAgent, Setup
 from cogeval.core.game import AnyGame, Json
 from cogeval.errors import InputError
+
+_MOST_COMMAND: Final = 100_000  # bytes of a command and the names of its files
 
 _SETTINGS: Final[Mapping[str, tuple[type, Json]]] = {
     "command": (list, None),
@@ -42,6 +45,7 @@ def process_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> Age
     command, files = _texts(where, "command", values["command"]), _texts(where, "files", values["files"])
     if not command:
         raise InputError(f"{where}.command: expected a program and its arguments, got {values['command']!r}")
+    files = list(dict.fromkeys(files))
     env = _texts(where, "env", values["env"])
     found = [_found(where, file) for file in files]
     _check_command(where, command, files)
@@ -58,7 +62,7 @@ def process_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> Age
         name,
         "process",
         ProcessAgent(launch, game),
-        code=_digest(files, found),
+        code=_digest(where, files, found),
         version=version,
         parameters={
             "command": command,
@@ -110,9 +114,23 @@ def placed_bounds(where: str, limits: Mapping[str, Json]) -> Bounds:
 
 def _texts(where: str, key: str, values: Sequence[Json] | None) -> list[str]:
     for value in values or ():
-        if not isinstance(value, str) or "\0" in value:
+        if not isinstance(value, str) or "\0" in value or not _is_unicode(value):
             raise InputError(f"{where}.{key}: expected a list of texts, got {value!r} in it; quote numbers")
     return list(values or ())
+
+
+def _is_unicode(text: str) -> bool:
+    with contextlib.suppress(UnicodeEncodeError):  # half of a surrogate pair
+        return bool(text.encode()) or not text
+    return False
+
+
+def _is_file(path: Path) -> bool:
+    """True for a file that can be seen; a text of a command may be no path at all, being too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def _found(where: str, file: str) -> str:
@@ -122,7 +140,7 @@ def _found(where: str, file: str) -> str:
         raise InputError(f"{where}.files: expected an absolute path or one inside a directory, got {file!r}")
     tried = [Path(place).absolute() / path for place in ("", *sys.path)]
     for each in tried:
-        if each.is_file():
+        if _is_file(each):
             return str(each)
     raise InputError(f"{where}.files: expected a file, got {file!r}, which is not in {Path().absolute()}")
 
@@ -130,20 +148,31 @@ def _found(where: str, file: str) -> str:
 def _check_command(where: str, command: Sequence[str], files: Sequence[str]) -> None:
     """Finds the mistakes that would otherwise cost every episode a fault."""
     program = command[0]
+    if (size := sum(len(word.encode()) for word in (*command, *files))) > _MOST_COMMAND:
+        raise InputError(
+            f"{where}.command: expected at most {_MOST_COMMAND:,} bytes, got {size:,}; put the program into a "
+            "file and name it in files"
+        )
     if program.removeprefix("./") not in files and shutil.which(program) is None:
         raise InputError(f"{where}.command: expected a program, got {program!r}, which is not on the PATH")
     for word in command:
-        if word.removeprefix("./") not in files and not Path(word).is_absolute() and Path(word).is_file():
+        if word.removeprefix("./") not in files and not Path(word).is_absolute() and _is_file(Path(word)):
             raise InputError(
                 f"{where}.command: {word!r} is a file here, but the agent runs in an empty directory of "
                 f"its own; add it to files: [{word}]"
             )
 
 
-def _digest(files: Sequence[str], found: Sequence[str]) -> str:
+def _digest(where: str, files: Sequence[str], found: Sequence[str]) -> str:
     """Identity of the declared files: their names, as written, and contents."""
     total = hashlib.sha256()
     for file, path in sorted(zip(files, found, strict=True)):
         total.update(Path(file).name.encode() if Path(file).is_absolute() else file.encode())
-        total.update(b"\0" + hashlib.sha256(Path(path).read_bytes()).digest())
+        try:
+            with Path(path).open("rb") as opened:
+                total.update(b"\0" + hashlib.file_digest(opened, "sha256").digest())
+        except OSError as error:
+            raise InputError(
+                f"{where}.files: expected a file that can be read, got {file!r}: {error.strerror}"
+            ) from error
     return total.hexdigest()[:16]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -21,12 +22,27 @@ from typing import Any, Final
 import msgspec
 
 from cogeval.agents.process.launch import RUNNER, Bounds, Launch, import_path
-from cogeval.errors import SeatError
+from cogeval.agents.process.leftovers import make_folder, sweep
+from cogeval.errors import HostError, SeatError
 
 _CHUNK: Final = 65_536
 _EXIT_S: Final = 0.2  # that an exit may take to be known after the output has ended
 _KILL_S: Final = 1.5  # that a report may take after the word to kill
+_PARTING_S: Final = 6.0  # that a nursery may take to end what it started
 _DETAIL_CHARS: Final = 400  # of stderr in the description of a fault
+_OURS: Final = {
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.EAGAIN,
+    errno.ENOMEM,
+    errno.ENOBUFS,
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EIO,
+}
+"""What is wrong with a machine, not with what is to be started on it."""
+
+_CUT_CHARS: Final = 4096  # at the front of a stderr that was cut, which may be a piece of a secret
 
 
 class ProcessError(SeatError):
@@ -37,10 +53,14 @@ class Ending(msgspec.Struct, frozen=True):
     """How a process ended, as its supervisor reports it."""
 
     status: int | None = None  # as waitpid gives it; None: it did not end by itself
-    stderr: str = ""  # the last 64 kB
+    stderr: str = ""  # since it was last asked for, the last 64 kB
+    unstarted: str = ""  # why it never began
+    is_ours: bool = False  # it never began for want of something that this machine should have
 
     def __str__(self) -> str:
         """For people: how it ended and the last lines that it wrote to stderr."""
+        if self.unstarted:
+            return f"could not begin: {self.unstarted}"
         if self.status is None:
             how = "was killed"
         elif os.WIFSIGNALED(self.status):
@@ -52,6 +72,16 @@ class Ending(msgspec.Struct, frozen=True):
         return f"{how}; stderr: {said}" if said else how
 
 
+class _Report(msgspec.Struct, frozen=True):
+    """What a supervisor says: so far, or at the end."""
+
+    status: int | None = None
+    stderr: str = ""  # since the last report
+    is_cut: bool = False  # there was more
+    errno: int = 0
+    unstarted: str = ""  # why the agent could not be started
+
+
 class Nursery:
     """The process that starts agents' processes for this one.
 
@@ -60,21 +90,26 @@ class Nursery:
     """
 
     def __init__(self, preload: bool) -> None:
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        sweep()
         program = str(Path(__file__).with_name("supervisor.py"))
         flags = ["-I"] if preload else ["-I", "-S"]
         more = [msgspec.json.encode([import_path(), RUNNER]).decode()] if preload else []
         env = {"LANG": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        with theirs:
-            fd = theirs.fileno()
+        folder, lock = make_folder()
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            theirs.callback(os.close, lock)  # it holds the folder's from now on
+            self._socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            ours.enter_context(self._socket)
+            fd = theirs.enter_context(other).fileno()
             self._process = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable, *flags, program, str(fd), *more],
+                [sys.executable, *flags, program, str(fd), str(folder), *more],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 env=env,
-                pass_fds=(fd,),
+                pass_fds=(fd, lock),
                 start_new_session=True,
             )
+            ours.pop_all()  # started: they stay open
 
     @property
     def is_alive(self) -> bool:
@@ -90,13 +125,19 @@ class Nursery:
         socket.send_fds(self._socket, [request], fds)
 
     def close(self) -> None:
-        """Ends it, and everything that it started."""
-        self._socket.close()
+        """Ends it, and everything that it started; of one that was killed, what it left behind."""
+        with contextlib.suppress(OSError):  # it was closed before
+            self._socket.shutdown(socket.SHUT_WR)
         try:
-            self._process.wait(6.0)
+            self._process.wait(_PARTING_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        with contextlib.suppress(OSError):  # ends when the supervisors that served nobody have ended too
+            self._socket.settimeout(1.0)
+            self._socket.recv(1)
+        self._socket.close()
+        sweep()
 
 
 _nurseries: dict[tuple[int, bool], Nursery] = {}  # (pid of this process, preload): a fork gets its own
@@ -107,6 +148,8 @@ def nursery(preload: bool) -> Nursery:
     key = os.getpid(), preload
     found = _nurseries.get(key)
     if found is None or not found.is_alive:
+        if found is not None:
+            found.close()
         found = _nurseries[key] = Nursery(preload)
     return found
 
@@ -125,30 +168,44 @@ class Child:
 
     Args:
         launch: what to start.
+
+    Raises:
+        HostError: this machine has no descriptors, processes or memory left to start it.
     """
 
     def __init__(self, launch: Launch) -> None:
         self.can_reuse = False  # what its answer to `hello` said
+        self._launch = launch
         self._bounds: Bounds = launch.bounds
+        self._told = bytearray()  # by the supervisor, and not read
+        self._status: int | None = None
+        self._stderr = ""
         self._buffer = bytearray()
         self._num_read = 0
         self._ending: Ending | None = None
-        theirs_in, self._in = os.pipe()
-        self._out, theirs_out = os.pipe()
-        self._control, theirs = socket.socketpair()
-        self._control.setblocking(False)
-        os.set_blocking(self._in, False)
-        os.set_blocking(self._out, False)
+        self._unstarted, self._is_ours = "", False
         try:
-            nursery(launch.is_python).start(launch.request(), [theirs_in, theirs_out, theirs.fileno()])
-        except OSError:
-            self._close_pipes()
-            self._control.close()
-            raise
-        finally:
-            os.close(theirs_in)
-            os.close(theirs_out)
-            theirs.close()
+            self._start(launch)
+        except OSError as error:
+            raise HostError(f"a process for an agent could not be started here: {error}") from None
+
+    def _start(self, launch: Launch) -> None:
+        """Opens what connects it and has it started; when that fails, nothing stays open."""
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            stdin, self._in = os.pipe()
+            theirs.callback(os.close, stdin)
+            ours.callback(os.close, self._in)
+            self._out, stdout = os.pipe()
+            theirs.callback(os.close, stdout)
+            ours.callback(os.close, self._out)
+            self._control, control = socket.socketpair()
+            theirs.enter_context(control)
+            ours.enter_context(self._control)
+            self._control.setblocking(False)
+            os.set_blocking(self._in, False)
+            os.set_blocking(self._out, False)
+            nursery(launch.is_python).start(launch.request(), [stdin, stdout, control.fileno()])
+            ours.pop_all()  # started: they stay open
 
     @property
     def has_spoken(self) -> bool:
@@ -157,9 +214,19 @@ class Child:
             self._buffer += os.read(self._out, _CHUNK)
         return bool(self._buffer)
 
-    def begin_episode(self) -> None:
-        """Counts output afresh."""
+    async def begin_episode(self) -> None:
+        """Counts output afresh, and forgets what was written to stderr in another episode."""
         self._num_read = 0
+        await self.said()
+
+    async def said(self) -> str:
+        """What it has written to stderr since this was last asked, up to 64 kB, without secrets."""
+        if self._ending is None:
+            with contextlib.suppress(OSError):
+                self._control.send(b"s")
+            await self._hear()
+        said, self._stderr = self._stderr, ""
+        return said
 
     async def write(self, line: bytes) -> None:
         """Sends a line.
@@ -226,7 +293,7 @@ class Child:
         """
         if self._ending is not None:
             return self._ending
-        reading = asyncio.ensure_future(self._report())
+        reading = asyncio.ensure_future(self._hear_all())
         try:
             if not (await asyncio.wait({reading}, timeout=patience_s))[0]:
                 self.kill()
@@ -235,20 +302,34 @@ class Child:
             if not reading.done():  # it is being killed all the same
                 reading.cancel()
             self.kill()
-        self._ending = reading.result() if reading.done() and not reading.cancelled() else Ending()
+        self._ending = Ending(self._status, self._stderr, self._unstarted, self._is_ours)
         self._control.close()
         return self._ending
 
-    async def _report(self) -> Ending:
+    async def _hear_all(self) -> None:
+        while await self._hear():
+            pass
+
+    async def _hear(self) -> bool:
+        """Waits for a report of the supervisor and takes it in; False: there will be no more."""
         loop = asyncio.get_running_loop()
-        report = bytearray()
-        with contextlib.suppress(OSError):
-            while chunk := await loop.sock_recv(self._control, _CHUNK):
-                report += chunk
-        try:
-            return msgspec.json.decode(report, type=Ending)
-        except msgspec.MsgspecError:
-            return Ending()
+        while (end := self._told.find(b"\n")) < 0:
+            try:
+                chunk = await loop.sock_recv(self._control, _CHUNK)
+            except OSError:  # the supervisor was killed
+                return False
+            if not chunk:
+                return False
+            self._told += chunk
+        line = bytes(self._told[:end])
+        del self._told[: end + 1]
+        with contextlib.suppress(msgspec.MsgspecError):
+            report = msgspec.json.decode(line, type=_Report)
+            said = self._launch.scrubbed(report.stderr)
+            self._stderr += said[_CUT_CHARS:] if report.is_cut else said
+            self._status = report.status
+            self._unstarted, self._is_ours = report.unstarted, report.errno in _OURS
+        return True
 
     def _close_pipes(self) -> None:
         self.end_input()

@@ -16,7 +16,8 @@ import inspect
 import os
 import pickle
 import sys
-from typing import Any, BinaryIO
+import traceback
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
@@ -25,6 +26,8 @@ from cogeval.core.agent import Agent, Reply, Request
 from cogeval.core.clock import MonotonicClock, ThinkTimer
 from cogeval.core.game import AnyGame, SeatResult
 from cogeval.games import make_game
+
+_FRAMES: Final = -12  # of a traceback, the innermost
 
 
 class Runner:
@@ -97,8 +100,9 @@ def unpacked(text: str) -> Any:
 
 
 def fault(error: BaseException) -> dict[str, Any]:
-    """What is said of an error of the agent's."""
+    """What is said of an error of the agent's; stderr gets the traceback."""
     try:
+        traceback.print_exception(error, limit=_FRAMES)
         return {"type": "fault", "detail": f"{type(error).__name__}: {error}"}
     except Exception:  # noqa: BLE001 - the error's own words may fail
         return {"type": "fault", "detail": type(error).__name__}

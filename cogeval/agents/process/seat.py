@@ -16,9 +16,12 @@ import msgspec
 
 from cogeval.agents.process.child import Child, ProcessError
 from cogeval.agents.process.launch import Launch
-from cogeval.core.agent import Agent, AgentFactory, Reply, Request, Resources, Usage
+from cogeval.agents.process.reading import fault_of, json_object, read_answer, retold
+from cogeval.core.agent import Agent, AgentFactory, Reply, Request, Resources
 from cogeval.core.game import AnyGame, Decision, Json, Seat, SeatResult
+from cogeval.core.replies import describe
 from cogeval.core.rng import Stream
+from cogeval.errors import HostError, UnmadeError
 
 PROTOCOL: Final = 1
 MOST_LISTED: Final = 512  # legal actions that an observation lists; more are not sent
@@ -26,6 +29,8 @@ _MOST_STARTS: Final = 3  # in a row that may fail before the seat is given up
 _SILENT_S: Final = 60.0  # that a decision without a budget may take
 _BYE_S: Final = 0.5  # to exit after the last message
 _LAST_S: Final = 0.5  # for the last messages to be taken
+_KEPT_S: Final = 2.0  # for kept processes to answer `hello`, all that are tried together
+_STDERR_CHARS: Final = 65_536  # that are kept of an episode's stderr
 _MOST_IDLE: Final = 64  # processes that are kept for another episode
 
 
@@ -48,6 +53,11 @@ class ProcessAgent(msgspec.Struct, frozen=True):
         """The same, with processes that are kept between episodes if they may be."""
         return msgspec.structs.replace(self, idle=[]) if self.launch.reuse else self
 
+    async def release(self) -> None:
+        """Ends the processes that were kept."""
+        while self.idle:
+            await self.idle.pop().ended(0.0)
+
     def __call__(self, seat: Seat, rng: Stream) -> Agent:
         """The agent of one seat; its process is started at the first decision."""
         return ProcessSeat(self, seat, rng)
@@ -66,10 +76,11 @@ class ProcessSeat:
         self._made_by = made_by
         self._game = made_by.game
         self._child: Child | None = None
-        self._given_up: list[Child] = []  # killed, and not yet known to have ended
+        self._given_up: list[Child] = []  # never asked again, nor yet known to have ended
         self._history: list[dict[str, Any]] = []
         self._num_failed_starts = 0
         self._last_failure = ""
+        self._stderr_left = _STDERR_CHARS
         self._hello: dict[str, Any] = {
             "type": "hello",
             "protocol": PROTOCOL,
@@ -117,6 +128,15 @@ class ProcessSeat:
             waits.append(self._part(child, outcome))
         await asyncio.gather(*waits)
 
+    async def fault_stderr(self) -> str:
+        """What its processes have written to stderr since this was last asked, 64 kB an episode at most."""
+        await asyncio.gather(*(child.ended(0.0) for child in self._given_up))
+        children = self._given_up if self._child is None else [*self._given_up, self._child]
+        said = "".join([await child.said() for child in children])
+        said = said[max(0, len(said) - self._stderr_left) :]
+        self._stderr_left -= len(said)
+        return said
+
     async def _part(self, child: Child, outcome: SeatResult | None) -> None:
         patience_s = 0.0
         try:
@@ -142,52 +162,78 @@ class ProcessSeat:
 
     async def _started(self) -> Child:
         """A process that has answered `hello`: a kept one, or a fresh one."""
-        idle = self._made_by.idle
-        while idle:
+        idle, now = self._made_by.idle, asyncio.get_running_loop().time
+        until = now() + _KEPT_S
+        while idle and (left_s := until - now()) > 0:
             child = idle.pop()
-            child.begin_episode()
-            if not child.has_spoken and await self._greet(child) is None:
+            if await self._greet(child, left_s, is_kept=True) is None:
                 return child
         if self._num_failed_starts >= _MOST_STARTS:
-            raise ProcessError(f"failed to start {_MOST_STARTS} times in a row: {self._last_failure}")
+            raise UnmadeError(f"{self._unmade} {_MOST_STARTS} times in a row: {self._last_failure}")
         self._num_failed_starts += 1
-        child = Child(self._made_by.launch)
-        what = await self._greet(child)
+        self._last_failure = "was given up as it started"
+        try:
+            child = Child(self._made_by.launch)
+            what = await self._greet(child, self._made_by.launch.bounds.start_s)
+        except Exception as error:
+            self._last_failure = describe(error)
+            raise
         if what is not None:
-            ending = await child.ended()
-            self._last_failure = f"{what}; {ending}"
-            raise ProcessError(self._last_failure)
+            self._last_failure = what
+            raise UnmadeError(f"{self._unmade}: {self._last_failure}")
         self._num_failed_starts = 0
         return child
 
-    async def _greet(self, child: Child) -> str | None:
-        """Says hello; gives what is wrong with the answer, None when nothing is."""
+    @property
+    def _unmade(self) -> str:
+        what = "program could not be started" if self._made_by.setup is None else "agent could not be made"
+        return f"the {what}"
+
+    async def _greet(self, child: Child, start_s: float, *, is_kept: bool = False) -> str | None:
+        """Says hello; gives what is wrong with the answer, None when nothing is: then the process is ours.
+
+        One that is not is killed and waited for at the end of the episode, whatever happens meanwhile.
+        """
+        self._given_up.append(child)
+        try:
+            what = await self._answered(child, start_s, is_kept=is_kept)
+            if what is None:
+                self._given_up.remove(child)
+                self._child = child
+            return what
+        finally:
+            if self._child is not child:
+                child.kill()
+
+    async def _answered(self, child: Child, start_s: float, *, is_kept: bool) -> str | None:
+        """What is wrong with a process's answer to hello."""
+        if is_kept and child.has_spoken:
+            return "wrote a line that it was not asked for"
         hello = self._hello
         if self._history:
             hello = {**hello, "resumed": True, "history": self._history}
-        start_s = self._made_by.launch.bounds.start_s
         try:
             async with asyncio.timeout(start_s):
+                if is_kept:
+                    await child.begin_episode()
                 await child.write(msgspec.json.encode(hello))
                 line = await child.read_line()
         except TimeoutError:
-            self._give_up(child)
-            return f"gave no answer to hello within {start_s:g} s"
+            return f"gave no answer to hello within {start_s:g} s; {await child.ended(0.0)}"
         except ProcessError as error:
-            self._given_up.append(child)
-            return f"{error} before it answered hello"
-        except asyncio.CancelledError:
-            self._give_up(child)
-            raise
-        ready = _object(line)
+            ending = await child.ended()
+            if ending.is_ours:
+                raise HostError(f"a process for an agent {ending}") from None
+            return str(ending) if ending.unstarted else f"{error} before it answered hello; {ending}"
+        ready = json_object(line)
         if ready is None or ready.get("type") != "ready":
-            self._give_up(child)
+            child.kill()
+            ending = await child.ended()
             if ready is not None and ready.get("type") == "fault":
-                return f"could not start: {ready.get('detail')}"
-            said = line[:80].decode("utf-8", "replace")
-            return f'expected {{"type": "ready"}} in answer to hello, got {said!r}'
+                return self._scrubbed(fault_of(ready))
+            said = self._scrubbed(line.decode("utf-8", "replace"))[:80]
+            return f'expected {{"type": "ready"}} in answer to hello, got {said!r}; {ending}'
         child.can_reuse = ready.get("reuse") is True
-        self._child = child
         return None
 
     def _observation(self, request: Request) -> dict[str, Any]:
@@ -219,27 +265,23 @@ class ProcessSeat:
             return None
 
     def _reply(self, line: bytes, entry: dict[str, Any]) -> Reply:
-        """Reads an answer; one that cannot be read is handed on as text, for the seat to judge."""
-        message = _object(line) or {}
-        # A program's line is its reply as received; a Python agent says itself what text it got.
-        line_text = line.decode("utf-8", "replace") if self._made_by.setup is None else None
-        if message.get("type") == "fault":
-            raise ProcessError(str(message.get("detail")))
-        if message.get("type") != "action":
-            return Reply(text=line_text)
-        entry["answer"] = {key: message[key] for key in ("action", "reply") if key in message}
-        said: dict[str, Any] = {key: message.get(key) for key in ("text", "model", "finish_reason")}
-        if line_text is not None:
-            said["text"] = line_text
+        """Reads an answer, and keeps it for a process that takes over."""
+        said = json_object(line) or {}
         try:
-            if "usage" in message:
-                said["usage"] = msgspec.convert(message["usage"], Usage)
-            if "action" in message:
-                return Reply(self._game.action_from_wire(message["action"]), **said)
-        except Exception:  # noqa: BLE001 - whatever the game's reader raises on what is no action
-            return Reply(text=said["text"])
-        payload = message.get("reply")
-        return Reply(payload=payload if isinstance(payload, dict) else None, **said)
+            message = self._made_by.launch.cleaned(said)
+            is_clean = message is said or message == said
+            text = line if is_clean else msgspec.json.encode(message)  # a secret may be written in many ways
+        except RecursionError:  # so deep that nobody can tell what is in it
+            message, text = {}, line
+        entry["answer"] = retold(message)
+        # A program's line is its reply as received; a Python agent says itself what text it got.
+        line_text = None
+        if self._made_by.setup is None:
+            line_text = self._scrubbed(text.decode("utf-8", "replace"))
+        return read_answer(self._game, message, line_text)
+
+    def _scrubbed(self, text: str) -> str:
+        return self._made_by.launch.scrubbed(text)
 
     async def _failed(self, child: Child, what: str) -> None:
         """Raises the fault, with how the process ended."""
@@ -257,12 +299,3 @@ class ProcessSeat:
 def packed(value: object) -> str:
     """A value of ours for the runner of a Python agent; nothing that it sends comes back this way."""
     return base64.b64encode(pickle.dumps(value, protocol=5)).decode("ascii")
-
-
-def _object(line: bytes) -> dict[str, Any] | None:
-    """A line as a JSON object; None when it is none."""
-    try:
-        value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None

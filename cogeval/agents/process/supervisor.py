@@ -6,7 +6,9 @@ its stderr, and kills everything when told to, when the agent has exited, and wh
 and worker speak over pipes that the supervisor does not hold.
 
 Invariant: a supervisor ends only when it has no descendant left. Imports the standard library alone and
-trusts nothing of the worker's environment; run as a file: `python -I -S supervisor.py SOCKET [MODULE]`.
+trusts nothing of the worker's environment; run as a file:
+`python -I -S supervisor.py SOCKET FOLDER [MODULE]`,
+with `owned.py` next to it.
 """
 
 from __future__ import annotations
@@ -14,28 +16,34 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib
-import itertools
 import json
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING or __package__:
+    from cogeval.agents.process.owned import PidsGroup, place_file, remove_tree
+else:  # run as a file: its package is not to be imported, nor to be found by an agent under this name
+    sys.path.insert(0, str(Path(__file__).parent))
+    from owned import PidsGroup, place_file, remove_tree
+
+    del sys.path[0], sys.modules["owned"]
 
 _SET_PDEATHSIG: Final = 1  # prctl, Linux
 _SET_CHILD_SUBREAPER: Final = 36
-_STDERR_BYTES: Final = 65_536  # of stderr that are kept, the last ones
+_CHUNK: Final = 65_536
+_STDERR_BYTES: Final = 69_632  # of stderr that are kept, the last ones: 64 kB and what is cut off with care
 _REQUEST_BYTES: Final = 1 << 20
 _PAUSE_S: Final = 0.005  # between two rounds of killing what is left
 _SPARES: Final = 2  # supervisors that are ready
 _WORKER_GONE: Final = 9  # exit code of a supervisor that was not needed any more
-_FOLDER: Final = "cogeval-seat-"  # begins the names of agents' directories
 _PARTING_S: Final = 5.0  # that a nursery waits for its supervisors when the worker is gone
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -102,67 +110,6 @@ def kill(pids: set[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-class PidsGroup:
-    """A pids cgroup for one supervisor at a time, where this user may make one.
-
-    Moving a process into it takes 15 ms, so a supervisor is moved before it is needed, and its agent is
-    born in there.
-    """
-
-    _num = itertools.count()
-
-    def __init__(self) -> None:
-        self.path: Path | None = None
-        for base in self._bases():
-            path = base / f"cogeval-{os.getpid()}-{next(self._num)}"
-            try:
-                path.mkdir()
-            except OSError:
-                continue
-            self.path = path
-            if self.limit(1):
-                return
-            self.remove()
-
-    @staticmethod
-    def _bases() -> list[Path]:
-        """Where a cgroup with a limit of processes may be made: version 1, then version 2."""
-        found = []
-        with contextlib.suppress(OSError):
-            for line in Path("/proc/self/cgroup").read_text().splitlines():
-                _, controllers, path = line.split(":", 2)
-                if "pids" in controllers.split(","):
-                    found.append(Path("/sys/fs/cgroup/pids", path.lstrip("/")))
-                elif not controllers:
-                    found.append(Path("/sys/fs/cgroup", path.lstrip("/")))
-        return found
-
-    def enter(self) -> None:
-        """Moves this process in; where that is refused, the group is none."""
-        if self.path is not None:
-            try:
-                (self.path / "cgroup.procs").write_text("0")
-            except OSError:
-                self.path = None
-
-    def limit(self, most: int) -> bool:
-        """Bounds processes and threads in it from now on, the supervisor not counted; False: it cannot."""
-        if self.path is None:
-            return False
-        try:
-            (self.path / "pids.max").write_text(str(most + 1))
-        except OSError:
-            return False
-        return True
-
-    def remove(self) -> None:
-        """Takes it away; everything in it has ended."""
-        if self.path is not None:
-            with contextlib.suppress(OSError):
-                self.path.rmdir()
-            self.path = None
-
-
 def num_tasks_of_user() -> int:
     """Processes and threads of this user, what RLIMIT_NPROC counts."""
     num = 0
@@ -186,6 +133,7 @@ def limit(limits: dict[str, Any], group: PidsGroup) -> None:
     bind(resource.RLIMIT_AS, limits["memory_mb"] and limits["memory_mb"] << 20)
     bind(resource.RLIMIT_CPU, limits["cpu_s"])
     bind(resource.RLIMIT_NOFILE, limits["open_files"])
+    bind(resource.RLIMIT_FSIZE, limits["file_mb"] and limits["file_mb"] << 20)
     if group.path is None and os.getuid() != 0:  # it does not bind root
         bind(resource.RLIMIT_NPROC, num_tasks_of_user() + limits["processes"])
 
@@ -198,7 +146,7 @@ def become_agent(request: dict[str, Any], fds: list[int], cwd: str, group: PidsG
         if os.getppid() != parent:  # it was gone before
             os._exit(1)
         signal.set_wakeup_fd(-1)
-        for each in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT):
+        for each in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ):
             signal.signal(each, signal.SIG_DFL)
         for target, fd in enumerate(fds):
             os.dup2(fd, target)
@@ -208,6 +156,7 @@ def become_agent(request: dict[str, Any], fds: list[int], cwd: str, group: PidsG
         limit(request["limits"], group)
         if request["command"]:
             os.execvpe(request["command"][0], request["command"], env)  # noqa: S606 - the user's own command
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # as in every Python: an OSError tells it
         os.environ.clear()
         os.environ.update(env)
         sys.path[:] = request["path"]
@@ -223,32 +172,42 @@ class Supervisor:
     """One agent's process and everything that comes of it.
 
     Args:
-        request: what to start, as `Launch.request` writes it.
-        fds: the agent's stdin and stdout, and the socket to the worker.
+        control: the socket to the worker.
         wake: readable when a child has ended.
         group: that this process is in.
+        cwd: the agent's directory, empty.
     """
 
-    def __init__(self, request: dict[str, Any], fds: list[int], wake: int, group: PidsGroup) -> None:
+    def __init__(self, control: socket.socket, wake: int, group: PidsGroup, cwd: str) -> None:
+        self.control = control
         self.wake = wake
-        self.control = socket.socket(fileno=fds[2])
-        self.cwd = tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-")
-        self.stderr = bytearray()
-        for link, target in request["files"]:
-            place = Path(self.cwd, link)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(target)
         self.group = group
-        group.limit(request["limits"]["processes"])
+        self.cwd = cwd
+        self.stderr = bytearray()
+        self.err, self.agent = -1, -1
+        self.status: int | None = None
+
+    def start(self, request: dict[str, Any], fds: list[int]) -> None:
+        """Starts the agent.
+
+        Args:
+            request: what to start, as `Launch.request` writes it.
+            fds: the agent's stdin and stdout.
+
+        Raises:
+            OSError: this machine has no room, descriptors or processes left, or a file is gone.
+        """
+        for name, target in request["files"]:
+            place_file(Path(target), Path(self.cwd, name))
+        self.group.limit(request["limits"]["processes"])
         self.err, err = os.pipe()
         os.set_blocking(self.err, False)
         parent = os.getpid()
         self.agent = os.fork()
         if not self.agent:
-            become_agent(request, [fds[0], fds[1], err], self.cwd, self.group, parent)
-        for fd in (*fds[:2], err):
+            become_agent(request, [*fds, err], self.cwd, self.group, parent)
+        for fd in (*fds, err):
             os.close(fd)
-        self.status: int | None = None
 
     def run(self) -> None:
         """Waits for the agent's end or the worker's word, then clears up and reports."""
@@ -259,22 +218,36 @@ class Supervisor:
                 watched.remove(self.err)
             if self.wake in ready:
                 self._reap()
-            if self.control in ready:  # the word to kill, or the worker is gone
+            if self.control in ready and not self._listen():
                 break
         status = self.status  # None: it did not end by itself
         self._kill_all()
-        self._read_stderr()
-        shutil.rmtree(self.cwd, ignore_errors=True)
-        report = {"status": status, "stderr": self.stderr.decode("utf-8", "replace")}
+        remove_tree(Path(self.cwd))
+        self._tell(status)
+
+    def _listen(self) -> bool:
+        """Takes a word from the worker; False: the word to kill, or the worker is gone."""
         with contextlib.suppress(OSError):
-            self.control.settimeout(1.0)
-            self.control.sendall(json.dumps(report).encode())
+            if self.control.recv(1) == b"s":
+                return self._tell(None)
+        return False
+
+    def _tell(self, status: int | None) -> bool:
+        """Reports what was written to stderr since the last report; False when the worker does not read."""
+        self._read_stderr()
+        is_cut = len(self.stderr) == _STDERR_BYTES
+        report = {"status": status, "stderr": self.stderr.decode("utf-8", "replace"), "is_cut": is_cut}
+        self.stderr.clear()
+        with contextlib.suppress(OSError):
+            self.control.sendall(json.dumps(report).encode() + b"\n")
+            return True
+        return False
 
     def _read_stderr(self) -> bool:
         """Reads what there is, 1 MB at most at a time; False when nobody can write any more."""
         for _ in range(16):
             try:
-                chunk = os.read(self.err, _STDERR_BYTES)
+                chunk = os.read(self.err, _CHUNK)
             except BlockingIOError:
                 return True
             if not chunk:
@@ -305,11 +278,13 @@ class Nurse:
 
     Args:
         worker: where requests come from.
+        folder: where agents' directories lie; this process holds its lock.
     """
 
-    def __init__(self, worker: socket.socket) -> None:
+    def __init__(self, worker: socket.socket, folder: str) -> None:
         prctl(_SET_CHILD_SUBREAPER, 1)
         self.worker = worker
+        self.folder = folder
         self.wake = watch_children()
         self.taken, self.take = os.pipe()  # a byte for each request that was taken
         self.supervisors: dict[int, PidsGroup] = {}
@@ -330,8 +305,9 @@ class Nurse:
         until = time.monotonic() + _PARTING_S
         while self._tidy() and time.monotonic() < until:
             select.select((self.wake,), (), (), 0.1)
-        for group in self.free:
+        for group in (*self.free, *self.supervisors.values()):
             group.remove()
+        remove_tree(Path(self.folder))
 
     def _fork(self) -> None:
         group = self.free.pop() if self.free else PidsGroup()
@@ -358,8 +334,26 @@ class Nurse:
         os.write(self.take, b"t")
         os.close(self.take)
         self.worker.close()
-        Supervisor(json.loads(data), fds, wake, group).run()
+        self._serve(json.loads(data), fds, wake, group)
         return 0
+
+    def _serve(self, request: dict[str, Any], fds: list[int], wake: int, group: PidsGroup) -> None:
+        """Starts an agent and sees it to its end; tells the worker if it cannot be started."""
+        control, cwd = socket.socket(fileno=fds[2]), None
+        control.settimeout(1.0)
+        try:
+            cwd = tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=self.folder)
+            supervisor = Supervisor(control, wake, group, cwd)
+            supervisor.start(request, fds[:2])
+        except OSError as error:
+            if cwd is not None:
+                remove_tree(Path(cwd))
+            with contextlib.suppress(OSError):
+                control.sendall(
+                    json.dumps({"errno": error.errno or 0, "unstarted": str(error)}).encode() + b"\n"
+                )
+        else:
+            supervisor.run()
 
     def _tidy(self) -> bool:
         """Reaps supervisors that have ended and kills orphans; False when no child is left."""
@@ -381,19 +375,19 @@ class Nurse:
             if pid not in self.supervisors:
                 kill(descendants(pid) | {pid})
         for pid in killed:
-            for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}{pid}-*"):
-                shutil.rmtree(folder, ignore_errors=True)
+            for folder in Path(self.folder).glob(f"{pid}-*"):
+                remove_tree(folder)
 
 
 def main() -> None:
-    """Runs a nursery on the socket that the command line names, with a module loaded if it names one."""
+    """Runs a nursery on the socket and in the folder that are named, with a module loaded if there is one."""
     worker = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the worker's business
-    if len(sys.argv) > 2:
-        path, module = json.loads(sys.argv[2])
+    if len(sys.argv) > 3:
+        path, module = json.loads(sys.argv[3])
         sys.path[:] = path
         importlib.import_module(module)
-    Nurse(worker).run()
+    Nurse(worker, sys.argv[2]).run()
 
 
 if __name__ == "__main__":
