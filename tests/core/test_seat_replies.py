@@ -121,6 +121,10 @@ def test_whatever_is_said_is_played_and_recorded(say: str) -> None:
         Reply(Bid(1), think_s="fast"), Reply(Bid(1), think_s=-1.0), Reply(Bid(1), queue_s=None),  # type: ignore[arg-type]
         Reply(Bid(1), queue_s=float("inf")), Reply(Bid(1), text=b"x"), Reply(Bid(1), model=3),  # type: ignore[arg-type]
         Reply(Bid(1), usage={"tokens_in": 3}), Reply(Bid(1), usage=Usage(tokens_in="many")),  # type: ignore[arg-type]
+        Reply(Bid(1), usage=Usage(tokens_in=-1)), Reply(Bid(1), usage=Usage(tokens_out=1 << 70)),
+        Reply(Bid(1), usage=Usage(tokens_cached=1 << 40)),
+        Reply(Bid(1), usage=Usage(cost_usd=float("nan"))), Reply(Bid(1), usage=Usage(cost_usd=1e308)),
+        Reply(Bid(1), usage=Usage(cost_usd=-0.01)), Reply(Bid(1), usage=Usage(cost_usd=float("inf"))),
     ],
     ids=repr,
 )  # fmt: skip

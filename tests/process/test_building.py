@@ -35,6 +35,12 @@ def build(**settings: Json):
         ({"command": ["bash"], "memory_mb": 0}, "memory_mb: expected more than 0, got 0"),
         ({"command": ["bash"], "memory_mb": "all"}, "Expected `int | null`, got `str` - at `$.memory_mb`"),
         ({"command": ["bash"], "memory": 3}, "unknown parameter of agent kind process"),
+        ({"command": ["bash", "a\0b"]}, "command: expected a list of texts"),
+        ({"command": ["bash", "\ud800"]}, "command: expected a list of texts"),
+        ({"command": ["bash"], "files": ["a\0b"]}, "files: expected a list of texts"),
+        ({"command": ["bash"], "files": ["a" * 300]}, "files: expected a file, got 'aaa"),
+        ({"command": ["a" * 300]}, "which is not on the PATH"),
+        ({"command": ["bash", "-c", ":" * 140_000]}, "command: expected at most 100,000 bytes, got 140,006"),
         ({"command": ["bash"], "reuse": "yes"}, "reuse: expected bool, got 'yes'"),
     ],
 )
@@ -55,6 +61,11 @@ def test_the_fingerprint_covers_the_contents_of_declared_files_and_not_their_pla
     assert build(**settings).fingerprint == first
     (elsewhere / "mine.sh").write_text("exit 1\n")
     assert build(**settings).fingerprint != first
+
+
+def test_a_program_may_stand_in_the_command_itself_however_long_its_text(here):
+    text = "echo '{}'; " * 400
+    assert build(command=["bash", "-c", text, "/a/" * 2000]).parameters["command"][2] == text
 
 
 def test_a_declared_file_may_be_the_program_itself(here):

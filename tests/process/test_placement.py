@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import sys
+import sysconfig
 
 import pytest
 from process_stage import faults
@@ -69,6 +71,18 @@ def test_a_constructor_that_fails_is_named_with_what_it_raised():
     episode = played(game, entry("Drawer", game, placement="process", log=3.5), on_fault="forfeit")
     (fault,) = faults(episode, seat=1)
     assert "the agent could not be made: TypeError" in fault.detail
+
+
+def test_a_module_that_is_not_there_is_looked_for_where_a_user_may_put_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "own"), "", *sys.path])
+    with pytest.raises(InputError) as caught:
+        build_agent("placed", make_game("cogz"), {"_target_": "no_such_module.Agent"})
+    said = str(caught.value)
+    assert f"looked in {tmp_path / 'own'}, {tmp_path}," in said
+    assert "-packages" not in said
+    assert sysconfig.get_path("stdlib") not in said
+    assert sysconfig.get_path("scripts") not in said
 
 
 def test_the_shared_checks_of_agents_hold_for_a_placed_one():

@@ -150,8 +150,8 @@ def _check_command(where: str, command: Sequence[str], files: Sequence[str]) -> 
     program = command[0]
     if (size := sum(len(word.encode()) for word in (*command, *files))) > _MOST_COMMAND:
         raise InputError(
-            f"{where}.command: expected at most {_MOST_COMMAND:,} bytes, got {size:,}; put the program into a "
-            "file and name it in files"
+            f"{where}.command: expected at most {_MOST_COMMAND:,} bytes, got {size:,}; put the program into "
+            "a file and name it in files"
         )
     if program.removeprefix("./") not in files and shutil.which(program) is None:
         raise InputError(f"{where}.command: expected a program, got {program!r}, which is not on the PATH")

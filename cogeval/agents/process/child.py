@@ -183,6 +183,7 @@ class Child:
         self._buffer = bytearray()
         self._num_read = 0
         self._ending: Ending | None = None
+        self._is_heard = False  # a supervisor has spoken of it
         self._unstarted, self._is_ours = "", False
         try:
             self._start(launch)
@@ -204,7 +205,8 @@ class Child:
             self._control.setblocking(False)
             os.set_blocking(self._in, False)
             os.set_blocking(self._out, False)
-            nursery(launch.is_python).start(launch.request(), [stdin, stdout, control.fileno()])
+            self._nursery = nursery(launch.is_python)
+            self._nursery.start(launch.request(), [stdin, stdout, control.fileno()])
             ours.pop_all()  # started: they stay open
 
     @property
@@ -302,6 +304,8 @@ class Child:
             if not reading.done():  # it is being killed all the same
                 reading.cancel()
             self.kill()
+        if not self._is_heard and not self._nursery.is_alive:
+            self._unstarted, self._is_ours = "what starts processes here has ended", True
         self._ending = Ending(self._status, self._stderr, self._unstarted, self._is_ours)
         self._control.close()
         return self._ending
@@ -327,6 +331,7 @@ class Child:
             report = msgspec.json.decode(line, type=_Report)
             said = self._launch.scrubbed(report.stderr)
             self._stderr += said[_CUT_CHARS:] if report.is_cut else said
+            self._is_heard = True
             self._status = report.status
             self._unstarted, self._is_ours = report.unstarted, report.errno in _OURS
         return True

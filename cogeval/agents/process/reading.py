@@ -15,7 +15,6 @@ from cogeval.agents.process.child import ProcessError
 from cogeval.core.agent import Reply, Usage
 from cogeval.core.game import AnyGame
 
-
 _MOST_DEEP: Final = 100  # levels of an answer that another process is told
 
 
