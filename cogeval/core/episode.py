@@ -190,8 +190,11 @@ class _Table:
                     tried[seat] = outcome
                 else:
                     waiting[seat] = asyncio.ensure_future(outcome)
-            for seat, task in waiting.items():
-                tried[seat] = await task
+            if waiting:  # what ends the episode is not held up by a seat that is still thinking
+                done, _ = await asyncio.wait(waiting.values(), return_when=asyncio.FIRST_EXCEPTION)
+                for task in done:
+                    task.result()
+                tried.update((seat, task.result()) for seat, task in waiting.items())
         finally:  # on cancellation no seat goes on deciding
             for task in waiting.values():
                 task.cancel()
