@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from cogeval.agents import AgentEntry
+from cogeval.agents.actor.build import ActorAgent
 from cogeval.agents.process.seat import ProcessAgent
 
 _ILLEGAL: Final = "The action is not legal at that moment."
@@ -93,6 +94,30 @@ PLACED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 )
 """The same for a Python class with `placement: process`."""
 
+ACTED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        **PYTHON,
+        "constructor": (
+            "It could not be made for its seat actor.",
+            "One object serves every seat. Its module is imported and its constructor is called once in each "
+            "replica, with the pool's parameters, and with the game if it asks for it.",
+        ),
+        "exception": (
+            "It raised an exception, or decide_many() did not give one reply for each request.",
+            "In a run that is a fault of the one decision: a batch that fails is asked again in halves. "
+            "Often an observation has something that the agent did not expect (an empty list, None, a last "
+            "round).",
+        ),
+        "not repeatable": (
+            _OTHERWISE,
+            "Take chance from request.seed alone, and what a seat is to remember from request.memory: the "
+            "one object serves many seats, in any order, and another may take over. If it is a model or "
+            "must be random, declare deterministic: false.",
+        ),
+    }
+)
+"""The same for a Python class with `placement: actor`."""
+
 PROGRAM: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "constructor": (
@@ -153,8 +178,8 @@ MODEL: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         ),
         "no reply": (
             "The model wrote no JSON object.",
-            "Say in the prompt that it must answer with one, and give it enough max_tokens to finish. In a "
-            "run it is asked once more, with this as a hint.",
+            "Say in the prompt that it must answer with one, and give it enough max_tokens to finish. It was "
+            "asked once more, with this as a hint, as in a run.",
         ),
         "late": (
             _LATE,
@@ -163,13 +188,13 @@ MODEL: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         ),
         "unreadable": (
             _UNREADABLE,
-            "Say in the prompt what the answer looks like. In a run it is asked once more, with this as a "
-            "hint.",
+            "Say in the prompt what the answer looks like. It was asked once more, with this as a hint, as "
+            "in a run.",
         ),
         "illegal": (
             _ILLEGAL,
-            "The prompt lists what is legal; say in it that nothing else is. In a run it is asked once more, "
-            "with the reason as a hint.",
+            "The prompt lists what is legal; say in it that nothing else is. It was asked once more, with "
+            "the reason as a hint, as in a run.",
         ),
         "not repeatable": (_OTHERWISE, "A model seldom repeats itself: declare deterministic: false."),
     }
@@ -182,4 +207,6 @@ def words_for(agent: AgentEntry) -> Mapping[str, tuple[str, str]]:
     made = agent.seated.agent
     if isinstance(made, ProcessAgent):
         return PROGRAM if made.setup is None else PLACED
+    if isinstance(made, ActorAgent):
+        return ACTED
     return MODEL if agent.seated.is_model and agent.kind != "python" else PYTHON

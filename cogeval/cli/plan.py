@@ -19,13 +19,15 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from cogeval.cli.output import counted, duration, print_json, show, size
+from cogeval.agents.llm import LlmSeat
+from cogeval.cli.output import counted, duration, print_json, show, size, warn
 from cogeval.cli.pricing import RunPrice, Texts, price_run
 from cogeval.config import Experiment
 from cogeval.config.accounts import run_prices
 from cogeval.core.agent import Scripted, Seated
 from cogeval.core.episode import play
 from cogeval.core.record import ActionCodec, Episode
+from cogeval.errors import InputError
 from cogeval.report.layout import literal
 from cogeval.schedule.designs import Slot
 
@@ -72,7 +74,8 @@ class Plan:
 
 
 def show_plan(experiment: Experiment, *, as_json: bool) -> int:
-    """Prints what a run would be."""
+    """Prints what a run would be; names keys and SDKs that are missing here, without which none begins."""
+    warn(_missing(experiment))
     plan = make_plan(experiment)
     if as_json:
         print_json({**asdict(plan), "price": plan.price.as_json()})
@@ -83,8 +86,28 @@ def show_plan(experiment: Experiment, *, as_json: bool) -> int:
     for name, value in _lines(plan):
         table.add_row(Text(name, style="bold"), literal(value))
     tried = counted(plan.tried_episodes, "episode")
-    show(table, "", f"~ estimated from {tried} played here; nothing was started")
+    if plan.price.agents:
+        show(table, "", plan.price.table())
+        at_once = experiment.config.cluster.episodes_in_flight
+        advice = plan.price.advice(plan.episodes, at_once, plan.workers)
+        if advice is not None:
+            show("", literal(advice))
+    else:
+        show(table)
+    show("", f"~ estimated from {tried} played here; nothing was started")
     return 0
+
+
+def _missing(experiment: Experiment) -> list[str]:
+    """What would keep models from being asked; on a cluster that was there before nobody knows here."""
+    found = []
+    for entry in experiment.agents if experiment.config.cluster.address is None else ():
+        if isinstance(entry.seated.agent, LlmSeat):
+            try:
+                entry.seated.agent.check_connectable()
+            except InputError as error:
+                found.append(str(error))
+    return found
 
 
 def make_plan(experiment: Experiment) -> Plan:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from cogeval.cli.arguments import Arguments
 from cogeval.cli.environment import check_packages
 from cogeval.cli.plan import show_plan
-from cogeval.cli.session import conclude, new_run, play
+from cogeval.cli.session import check_limits, conclude, new_run, play
 from cogeval.cli.settings import composer_of
 from cogeval.cli.sweep import sweep
 from cogeval.config import build_experiment, read_config
@@ -32,6 +32,7 @@ def run(arguments: Arguments) -> int:
     if arguments.switch("--multirun"):
         return sweep(composer, arguments)
     experiment = build_experiment(read_config(composer.compose(overrides)))
+    check_limits(experiment, overrides)
     as_json = arguments.switch("--json")
     if arguments.switch("--plan"):
         return show_plan(experiment, as_json=as_json)

@@ -10,6 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from rich.console import RenderableType
+from rich.text import Text
+
 from cogeval.agents import AgentEntry
 from cogeval.agents.llm import LlmSeat
 from cogeval.agents.llm.agent import tokens_of_text
@@ -19,6 +22,7 @@ from cogeval.core.agent import Price, Usage
 from cogeval.core.game import AnyGame, Decision, Prompt
 from cogeval.core.local_quota import dollars
 from cogeval.core.record import Attempt
+from cogeval.report.layout import Column, Grid, grid, literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +90,56 @@ class RunPrice:
         return tuple(dict.fromkeys(agent.account for agent in self.agents))
 
     def lines(self) -> list[str]:
-        """The estimate for people."""
+        """The estimate for people, in all."""
         if not self.agents:
             return ["$0.00"]
         low, high = self.usd()
         lines = ["not known in all" if low is None or high is None else _whole(low, high)]
-        if len(self.accounts) > 1:
-            lines += [f"  account {account}: {_amount(*self.usd(account))}" for account in self.accounts]
-        lines += [_line(agent) for agent in self.agents]
         lines += [
             f"no price is known for {agent.model} of {agent.agent}: set its price, or limits.prices"
             for agent in self.unpriced
         ]
         return [*lines, *self._against_cap(low, high)]
+
+    def table(self) -> Grid:
+        """The estimate for people, by agent; accounts of several agents have a line more."""
+        columns = [
+            Column("model agent", numeric=False), Column("account", numeric=False), Column("requests"),
+            Column("tokens in"), Column("out, at\nmost"), Column("low"), Column("high"),
+        ]  # fmt: skip
+        rows = [
+            _row(agent.agent, agent.account, [agent], agent.usd_low, agent.usd_high) for agent in self.agents
+        ]
+        for account in self.accounts if len(self.accounts) > 1 else ():
+            agents = [agent for agent in self.agents if agent.account == account]
+            if len(agents) > 1:
+                rows.append(_row("together", account, agents, *self.usd(account)))
+        return grid(columns, rows)
+
+    def advice(self, num_episodes: int, at_once: int, workers: int) -> str | None:
+        """What to set when the cap is less than the episodes that are under way at once cost together.
+
+        Args:
+            num_episodes: of the schedule.
+            at_once: episodes under way in one worker.
+            workers: episode actors.
+        """
+        low, high = self.usd()
+        if self.cap_usd is None or low is None or high is None or not high > self.cap_usd:
+            return None
+        cap, each_usd = f"the cap of {dollars(self.cap_usd)}", high / num_episodes
+        if self.cap_usd < low / num_episodes:
+            return f"one episode costs {_between(low / num_episodes, each_usd)}: {cap} buys none"
+        num = min(at_once * workers, num_episodes)
+        if self.cap_usd >= num * each_usd:
+            return None
+        fewer = max(1, min(at_once, int(self.cap_usd / (each_usd * workers))))
+        settings = [] if self.cap_usd >= workers * each_usd else ["cluster.workers=1"]
+        settings += [f"cluster.episodes_in_flight={fewer}"] if fewer < at_once else []
+        if not settings:
+            return None
+        together = f"{counted(num, 'episode')} under way at once cost up to {dollars(num * each_usd)}"
+        return f"{together}, more than {cap}: set {' '.join(settings)}, or half-played ones may use it up"
 
     def _against_cap(self, low: float | None, high: float | None) -> list[str]:
         if self.cap_usd is None or low is None or high is None:
@@ -182,19 +223,21 @@ def _whole(low: float, high: float) -> str:
     return f"~ {said}: prompts alone, and with every reply of max_tokens" if high else said
 
 
-def _line(agent: AgentPrice) -> str:
-    tokens = f"{agent.tokens_in:,} tokens in and up to {agent.tokens_out:,} out"
-    amount, requests = _amount(agent.usd_low, agent.usd_high), counted(agent.decisions, "request")
-    return f"  {agent.agent}: {amount}, {requests}, {tokens}"
+def _row(
+    name: str, account: str, agents: Sequence[AgentPrice], low: float | None, high: float | None
+) -> list[RenderableType]:
+    counts = [
+        sum(agent.decisions for agent in agents),
+        sum(agent.tokens_in for agent in agents),
+        sum(agent.tokens_out for agent in agents),
+    ]
+    usd = ["?" if amount is None else dollars(amount) for amount in (low, high)]
+    return [literal(name, "bold"), literal(account), *(Text(f"{n:,}") for n in counts), *map(Text, usd)]
 
 
 def _sum(amounts: Sequence[float | None]) -> float | None:
     known = [usd for usd in amounts if usd is not None]
     return round(sum(known), 6) if len(known) == len(amounts) else None
-
-
-def _amount(low: float | None, high: float | None) -> str:
-    return "price not known" if low is None or high is None else _between(low, high)
 
 
 def _between(low: float, high: float) -> str:

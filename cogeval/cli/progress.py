@@ -53,15 +53,18 @@ class View(Protocol):
         """Leaves the last state standing."""
 
 
-def make_view(*, quiet: bool) -> View:
+def make_view(*, quiet: bool, num_faults: int = 0) -> View:
     """The view for this stderr.
 
     Args:
         quiet: show nothing.
+        num_faults: of earlier sessions: like episodes and dollars, faults are the whole run's.
     """
     if quiet:
         return SilentView()
-    return LiveView() if sys.stderr.isatty() else PlainView(sys.stderr.write)
+    if sys.stderr.isatty():
+        return LiveView(num_faults=num_faults)
+    return PlainView(sys.stderr.write, num_faults=num_faults)
 
 
 class SilentView:
@@ -86,9 +89,17 @@ class PlainView:
     Args:
         write: takes a line with its line break.
         clock: seconds since an arbitrary start.
+        num_faults: of earlier sessions.
     """
 
-    def __init__(self, write: Callable[[str], object], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        write: Callable[[str], object],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        num_faults: int = 0,
+    ) -> None:
+        self._num_faults = num_faults
         self._stopping = False
         self._write = write
         self._clock = clock
@@ -119,13 +130,18 @@ class PlainView:
 
     def _line(self, progress: Progress) -> None:
         self._written_at = self._clock()
-        self._write(f"{', '.join(words(progress))}\n")
+        self._write(f"{', '.join(words(progress, self._num_faults))}\n")
 
 
 class LiveView:
-    """A bar, a line of figures and the ladder so far, redrawn in place."""
+    """A bar, a line of figures and the ladder so far, redrawn in place.
 
-    def __init__(self) -> None:
+    Args:
+        num_faults: of earlier sessions.
+    """
+
+    def __init__(self, *, num_faults: int = 0) -> None:
+        self._num_faults = num_faults
         console = make_console(sys.stderr)
         starting = Spinner("line", Text("starting workers"))
         self._live = Live(starting, console=console, refresh_per_second=4, transient=False)
@@ -137,7 +153,8 @@ class LiveView:
         if self._last is None:
             self._resumed = progress.recorded > 0
         self._last = progress
-        parts = [drawn(progress, resumed=self._resumed), *([Text(STOPPING)] if progress.stopping else [])]
+        view = drawn(progress, resumed=self._resumed, num_faults=self._num_faults)
+        parts = [view, *([Text(STOPPING)] if progress.stopping else [])]
         self._live.update(Group(*parts), refresh=progress.stopping)
 
     def __enter__(self) -> LiveView:
@@ -149,7 +166,8 @@ class LiveView:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stops drawing; the bar stays, the ladder so far goes: the final one follows."""
-        self._live.update(Text("") if self._last is None else drawn(self._last, ladder=False))
+        last, num_faults = self._last, self._num_faults
+        self._live.update(Text("") if last is None else drawn(last, ladder=False, num_faults=num_faults))
         self._live.__exit__(kind, error, trace)
 
 
@@ -160,15 +178,20 @@ def doing(what: str, *, quiet: bool) -> AbstractContextManager[object]:
     return make_console(sys.stderr).status(Text(what), spinner="line")
 
 
-def words(progress: Progress) -> list[str]:
-    """The figures of a state, the most important first."""
+def words(progress: Progress, num_faults: int = 0) -> list[str]:
+    """The figures of a state, the most important first; all are the whole run's.
+
+    Args:
+        progress: the state.
+        num_faults: of earlier sessions, which the state does not count.
+    """
     said = [f"{progress.done:,} of {progress.total:,} episodes"]
     left = progress.total - progress.done
     if progress.episodes_per_s > 0 and left:
         rate = progress.episodes_per_s
         said.append(f"{rate:,.0f}/s now" if rate >= 10 else f"{rate:.1f}/s now")
         said.append(f"{duration(left / rate)} to go")
-    said.append(counted(progress.tally.num_faults, "fault"))
+    said.append(counted(num_faults + progress.tally.num_faults, "fault"))
     if progress.void:
         said.append(f"{progress.void:,} void")
     if progress.spent_usd:
@@ -178,13 +201,16 @@ def words(progress: Progress) -> list[str]:
     return said
 
 
-def drawn(progress: Progress, *, ladder: bool = True, resumed: bool = False) -> RenderableType:
+def drawn(
+    progress: Progress, *, ladder: bool = True, resumed: bool = False, num_faults: int = 0
+) -> RenderableType:
     """A state as the live view draws it.
 
     Args:
         progress: the state.
         ladder: the ladder so far, too.
         resumed: an earlier session recorded episodes, which the ladder so far does not count.
+        num_faults: that it recorded.
     """
     total = max(progress.total, 1)
     bar = Table.grid(padding=(0, 1, 0, 0))
@@ -192,7 +218,7 @@ def drawn(progress: Progress, *, ladder: bool = True, resumed: bool = False) -> 
         ProgressBar(total=total, completed=progress.done, width=_BAR_WIDTH),
         Text(f"{progress.done / total:4.0%}"),
     )
-    parts: list[RenderableType] = [bar, Text(", ".join(words(progress)))]
+    parts: list[RenderableType] = [bar, Text(", ".join(words(progress, num_faults)))]
     if ladder and progress.tally.num_seats.any():
         parts += [Text(), _ladder(progress, "this session" if resumed else "so far")]
     return Group(*parts)

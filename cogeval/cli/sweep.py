@@ -20,6 +20,7 @@ from cogeval.cli.program import typed
 from cogeval.cli.session import Played, check_places, new_run, outcome_json, play, warn_of_voids
 from cogeval.cli.settings import called
 from cogeval.config import Experiment, build_experiment, read_config
+from cogeval.config.accounts import accounts_of, check_used
 from cogeval.core.record import canonical_json
 from cogeval.errors import InputError, RunError
 from cogeval.report.layout import Column, grid, literal, with_notes
@@ -103,7 +104,15 @@ def _jobs(composer: Composer, overrides: Sequence[str]) -> list[Job]:
             raise
         jobs.append(Job(tuple(job[i] for i in varying), experiment))
     _check_ids(jobs)
+    _check_limits(jobs, overrides)
     return jobs
+
+
+def _check_limits(jobs: Sequence[Job], overrides: Sequence[str]) -> None:
+    """Refuses typed limits that hold for no agent of any job: jobs may share those of several pools."""
+    used = [name for job in jobs for name in accounts_of(job.experiment.agents)]
+    for job in jobs:
+        check_used(job.experiment.config.limits, list(dict.fromkeys(used)), overrides)
 
 
 def _check_ids(jobs: Sequence[Job]) -> None:

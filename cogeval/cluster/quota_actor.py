@@ -11,12 +11,15 @@ from collections.abc import Mapping
 import ray
 from ray.actor import ActorHandle
 from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cogeval.cluster.plan import RunPlan
 from cogeval.cluster.quota_desk import HOLD_S, Grants, LeasedQuota, Message, QuotaDesk
 from cogeval.core.budget import Budget
+from cogeval.core.clock import MonotonicClock
 from cogeval.core.quota import Limits
-from cogeval.store.spend import SpendFile
+from cogeval.store.run import RunDir
+from cogeval.store.spend import SpendFile, filed_usd, recent_of, recorded_cost
 
 NAMESPACE = "cogeval-quota"
 _LAST_S = 5.0  # longest wait for the last word about the money
@@ -42,7 +45,15 @@ class QuotaActor:
         spent_usd: float,
         lease_s: float,
     ) -> None:
-        budget = Budget(limits, cap_usd, spent_usd=spent_usd, slack_s=HOLD_S, lease_s=lease_s)
+        budget = Budget(
+            limits,
+            cap_usd,
+            spent_usd=spent_usd,
+            slack_s=HOLD_S,
+            lease_s=lease_s,
+            recorded=(0, 0.0) if cap_usd is None else recorded_cost(RunDir(run_path)),
+        )
+        budget.remember(recent_of(run_path, MonotonicClock().now()))
         self._desk = QuotaDesk(budget, SpendFile(run_path).write)
 
     async def exchange(self, worker: str, message: Message, wait: bool) -> Grants:
@@ -78,7 +89,10 @@ class RunQuota:
     """
 
     def __init__(self, plan: RunPlan, name: str, spent_usd: float) -> None:
-        remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=0)(QuotaActor)
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=0, scheduling_strategy=here)(
+            QuotaActor
+        )
         self.actor: ActorHandle = remote.options(name=name, namespace=NAMESPACE).remote(
             plan.run_path,
             plan.limits,
@@ -87,6 +101,7 @@ class RunQuota:
             plan.deadlines.episode_timeout_s + _LEASE_S,
         )
         self._asked: ray.ObjectRef = self.actor.spent_usd.remote()
+        self._run_path = plan.run_path
         self._spent_usd = spent_usd
 
     def forget(self, worker: str) -> None:
@@ -101,7 +116,8 @@ class RunQuota:
         if done:
             try:
                 self._spent_usd = ray.get(self._asked)
-            except RayError:  # it is dead: the workers say so, and what is known stays
+            except RayError:  # it is dead, as the workers will say; its file has the last word
+                self._spent_usd = max(self._spent_usd, filed_usd(self._run_path))
                 return self._spent_usd
             self._asked = self.actor.spent_usd.remote()
         return self._spent_usd

@@ -7,10 +7,12 @@ cannot do that: it names no key of a mapping.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
 
+from cogeval.agents import AgentEntry
 from cogeval.agents.llm import read_price
 from cogeval.config.schema import AccountConfig, LimitsConfig
 from cogeval.core.agent import Price
@@ -59,6 +61,41 @@ def _check_limit(place: str, value: Any, *, whole: bool) -> None:
     is_number = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
     if not is_number or not 1 <= value < math.inf:
         raise InputError(f"{place}: expected {wanted}, or null for no limit, got {value!r}")
+
+
+def accounts_of(agents: Iterable[AgentEntry]) -> list[str]:
+    """The accounts that a pool's agents ask with, each once."""
+    found = (getattr(entry.seated.agent, "account", None) for entry in agents)
+    return list(dict.fromkeys(name for name in found if isinstance(name, str)))
+
+
+def check_used(limits: LimitsConfig, used: Sequence[str], overrides: Iterable[str]) -> list[str]:
+    """Compares the accounts that are limited with those that a pool asks with.
+
+    A name that was typed is a mistake when nobody asks with it; one that stands in a file may be there for
+    another pool.
+
+    Args:
+        limits: of the configuration.
+        used: accounts that agents ask with.
+        overrides: of the command line.
+
+    Returns:
+        What to warn of: accounts of files that limit nothing here.
+
+    Raises:
+        InputError: a typed one limits nothing.
+    """
+    unused = [name for name in account_limits(limits) if name not in used]
+    keys = [override.partition("=")[0].lstrip("+") for override in overrides]
+    for name in unused:
+        place = f"limits.accounts.{name}"
+        if any(key == place or key.startswith(f"{place}.") for key in keys):
+            raise unknown_name("account in limits.accounts that agents of the pool use:", name, used)
+    if not unused:
+        return []
+    asked = f"they use {', '.join(used)}" if used else "none of them asks a service"
+    return [f"limits.accounts: no agent of the pool uses {', '.join(unused)}; {asked}"]
 
 
 def account_limits(limits: LimitsConfig) -> dict[str, Limits]:

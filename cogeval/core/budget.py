@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from cogeval.core.quota import Lease, Limits
 from cogeval.core.tabs import Precedence, TabId, Tabs
@@ -25,6 +26,14 @@ _SCOUTS = 4  # requests under way at once before it is known what an account's r
 _EPSILON = 1e-9
 
 _FREE = Limits()
+
+
+class Recent(NamedTuple):
+    """What an account let through in the last minute, where it limits that."""
+
+    requests: float
+    tokens: float
+    at: float  # when the last of it was
 
 
 class _Demand:
@@ -69,6 +78,11 @@ class _Account:
         self.known_tokens = 0  # and what they had been leased for
 
     @property
+    def windows(self) -> tuple[Window, ...]:
+        """Those that it has."""
+        return tuple(w for w in (self.requests, self.tokens) if w is not None)
+
+    @property
     def is_priced(self) -> bool:
         """True when some request has told what requests cost here."""
         return self.known_tokens > 0
@@ -96,6 +110,7 @@ class Budget:
         spent_usd: what it has spent before.
         slack_s: longest time between a grant and its request; rates hold for the requests too.
         lease_s: age at which a lease that nobody settled lapses: its slot and its reserve come back.
+        recorded: episodes that ended before, and what they cost together: what others will, too.
     """
 
     def __init__(
@@ -106,6 +121,7 @@ class Budget:
         spent_usd: float = 0.0,
         slack_s: float = 0.0,
         lease_s: float = math.inf,
+        recorded: tuple[int, float] = (0, 0.0),
     ) -> None:
         self.cap_usd = cap_usd
         self.spent_usd = spent_usd
@@ -118,7 +134,7 @@ class Budget:
         self._num_tickets = self._num_leases = 0
         self._is_spent = False
         self._spent_before_usd = spent_usd
-        self._tabs = Tabs(None if cap_usd is None else cap_usd - spent_usd)
+        self._tabs = Tabs(None if cap_usd is None else cap_usd - spent_usd, *recorded)
 
     @property
     def expected_usd(self) -> float:
@@ -229,6 +245,32 @@ class Budget:
         if account.tokens is not None and held.token_bin is not None:
             account.tokens.take_back(lease.tokens, held.token_bin, now)
 
+    def widen(self, slack_s: float) -> None:
+        """Allows more time between a grant and its request: rates hold for those granted from now on."""
+        self._length_s = max(self._length_s, _MINUTE_S + slack_s)
+        for account in self._accounts.values():
+            for window in account.windows:
+                window.widen(self._length_s)
+
+    def recent(self, now: float) -> dict[str, Recent]:
+        """What counts for the rates of each account that has some, and had any requests of late."""
+        found = {}
+        for name, account in self._accounts.items():
+            requests, tokens = (
+                0.0 if w is None else w.total(now) for w in (account.requests, account.tokens)
+            )
+            if requests > 0 or tokens > 0:
+                found[name] = Recent(requests, tokens, max(w.last_at for w in account.windows))
+        return found
+
+    def remember(self, recent: Mapping[str, Recent]) -> None:
+        """Counts what earlier books let through, all of it when the last was, before anything is granted."""
+        for name, (requests, tokens, at) in recent.items():
+            account = self._account(name)
+            for window, amount in ((account.requests, requests), (account.tokens, tokens)):
+                if window is not None and amount > 0:
+                    window.add(amount, at)
+
     def close(self, tab: TabId, *, complete: bool) -> None:
         """An episode is over: played to its end, or dropped."""
         self._tabs.close(tab, complete=complete)
@@ -254,9 +296,8 @@ class Budget:
             held = [h.lease.tokens for h in self._held.values() if h.lease.account == name]
             assert (account.num_held, account.held_tokens) == (len(held), sum(held))
             assert 0 <= account.num_held <= account.concurrency
-            for window in (account.requests, account.tokens):
-                if window is not None:
-                    window.validate()
+            for window in account.windows:
+                window.validate()
         assert not self._lapsed & self._held.keys()
 
     def _account(self, name: str) -> _Account:

@@ -14,7 +14,7 @@ from cogeval.errors import RunError
 
 
 class QuotaError(RunError):
-    """No lease will be granted any more: that is the run's end, and no fault of a seat."""
+    """Nothing will be asked of a service any more: that is the run's end, and no fault of a seat."""
 
 
 class BudgetSpentError(QuotaError):
@@ -25,6 +25,10 @@ class BudgetSpentError(QuotaError):
 
 class BooksLostError(QuotaError):
     """Whoever keeps the books is gone: nobody may spend without them."""
+
+
+class ServiceRefusedError(QuotaError):
+    """A service refuses whatever an agent asks, since it began: its key, model or address is wrong."""
 
 
 class Limits(msgspec.Struct, frozen=True):

@@ -121,14 +121,16 @@ class Tabs:
 
     Args:
         allowance_usd: what may be spent on them; None: as much as it takes, and no tab is kept.
+        num_complete: episodes that ended before.
+        complete_usd: what those cost together.
     """
 
-    def __init__(self, allowance_usd: float | None) -> None:
+    def __init__(self, allowance_usd: float | None, num_complete: int = 0, complete_usd: float = 0.0) -> None:
         self._allowance_usd = allowance_usd
         self._open: dict[TabId, float] = {}
         self._closed: set[TabId] = set()
-        self._num_complete = 0
-        self._complete_usd = 0.0
+        self._num_complete = num_complete
+        self._complete_usd = complete_usd
 
     @property
     def num_open(self) -> int:

@@ -52,6 +52,20 @@ class Window:
                 return max(0.0, old.last_at + self._length_s - now)
         return self._length_s
 
+    def total(self, now: float) -> float:
+        """What counts now."""
+        self._forget(now)
+        return self._total
+
+    @property
+    def last_at(self) -> float:
+        """When the last that counts was let through; minus infinity when nothing does."""
+        return self._bins[-1].last_at if self._bins else -math.inf
+
+    def widen(self, length_s: float) -> None:
+        """Remembers for longer from now on."""
+        self._length_s = max(self._length_s, length_s)
+
     def add(self, amount: float, now: float) -> Bin:
         """Counts an amount, and gives where it stands."""
         if not self._bins or now - self._bins[-1].first_at >= _BIN_S:

@@ -215,7 +215,7 @@ def _graph_warnings(fitted: _Fitted) -> list[str]:
     if graph.num_strong > graph.num_weak:
         warnings.append(
             "some records are one-sided: the prior alone sets the distance there, and intervals hold within "
-            "a group only (see the flags)"
+            "a group only, as is said of each agent"
         )
     return warnings
 

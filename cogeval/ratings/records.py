@@ -86,9 +86,13 @@ def _bound_flag(bound: Bound, *, whole: bool) -> str:
     else:
         record, place = (f"always beat {against}" if won else f"always lost to {against}"), ""
     if bound.elo is None:
-        return f"{record}{place}: {bound.num_blocks} blocks are too few for a bound"
+        return f"{record}{place}: {_blocks(bound.num_blocks)} too few for a bound"
     return f"{record}: {bound.side} {bound.elo:+.0f} Elo{place}"
 
 
 def _others(members: IntArray, names: tuple[str, ...], agent: int) -> tuple[str, ...]:
     return tuple(names[i] for i in np.flatnonzero(members) if i != agent)
+
+
+def _blocks(num: int) -> str:
+    return "1 block is" if num == 1 else f"{num} blocks are"

@@ -231,40 +231,46 @@ def _effect_row(name: str, effect: Effect) -> list[RenderableType]:
 def _ladder_notes(summary: RunSummary, rated: dict[str, LadderRow]) -> list[Note]:
     """What a reader must know: how it was computed, why an interval is missing, what to doubt."""
     ladder, agents = summary.ladder, summary.ranked()
-    notes = []
+    notes = _fallback_notes(agents, reasons=True)  # first: what they are about is no play of the agent's
     if ladder is not None:
         zero = f"anchor {ladder.anchor}" if ladder.anchor else "0 is the mean agent"
         how = "no intervals" if ladder.method == "none" else f"intervals by {ladder.method} over blocks"
-        notes.append(Note(f"{ladder.num_blocks:,} blocks, {how}, {zero}"))
+        notes.append(Note(f"{_blocks(ladder.num_blocks)}, {how}, {zero}"))
     else:
         notes.append(Note("no ladder: no episode is recorded yet"))
-    notes += _row_notes(tuple(rated.values()), ladder.anchor if ladder else None)
+    if ladder is not None:
+        notes += _row_notes(ladder)
     absent = [agent.name for agent in agents if ladder is not None and agent.name not in rated]
     if absent:
         notes.append(Note(f"not rated, no episode recorded: {', '.join(absent)}"))
-    notes += _fallback_notes(agents, reasons=True)
     if summary.void:
         notes.append(_void_note(summary))
     return notes + [Note(text, warning=True) for text in summary.warnings]
 
 
-def _row_notes(rows: Sequence[LadderRow], anchor: str | None) -> list[Note]:
+def _row_notes(ladder: Ladder) -> list[Note]:
     """Why intervals are missing, agents with one reason together, and what else is flagged."""
     reasons: dict[str, list[str]] = {}
-    for row in rows:
-        missing = row.elo_low is None and row.name != anchor
-        reason = "; ".join(row.flags) or ("the data do not support one" if missing else "")
+    for row in ladder.rows:
+        missing = row.elo_low is None and row.name != ladder.anchor
+        # Where nobody has an interval, the ladder itself says why, once.
+        unsaid = "the data do not support one" if missing and ladder.method != "none" else ""
+        reason = "; ".join(row.flags) or unsaid
         if reason:
             told = f"no interval: {reason}" if missing and not reason.startswith("no interval") else reason
             reasons.setdefault(told, []).append(row.name)
     notes = [Note(f"{', '.join(names)}: {reason}") for reason, names in reasons.items()]
-    return notes + [Note(text) for row in rows for text in _bounds(row)]
+    return notes + [Note(text) for row in ladder.rows for text in _bounds(row)]
+
+
+def _blocks(num: int) -> str:
+    return "1 block" if num == 1 else f"{num:,} blocks"
 
 
 def _bounds(row: LadderRow) -> list[str]:
     return [
         f"{row.name} is {bound.side} {signed(bound.elo)} Elo against {', '.join(bound.versus)} "
-        f"({bound.num_blocks:,} blocks)"
+        f"({_blocks(bound.num_blocks)})"
         for bound in row.bounds
         if bound.elo is not None
     ]
@@ -277,7 +283,8 @@ def _fallback_notes(agents: Sequence[AgentSummary], *, reasons: bool = False) ->
         if agent.fallback_share is None or agent.fallback_share <= FALLBACK_WARNING:
             continue
         text = f"{agent.name} left {percent(agent.fallback_share)} of its decisions to the fallback: "
-        text += "its row is not all its own play"
+        own = "none of its row is" if agent.fallback_share >= 1 else "its row is not all"
+        text += f"{own} its own play"
         if reasons and agent.fault_reasons:
             first = agent.fault_reasons[0]
             text += f"; most often {first.kind}: {OneLine(first.detail).within(_NOTE_DETAIL)}"

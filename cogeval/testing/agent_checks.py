@@ -16,8 +16,8 @@ from cogeval.core.agent import Agent, AgentFactory, Reply, Request, Resources, S
 from cogeval.core.clock import MonotonicClock, ThinkTimer
 from cogeval.core.game import AnyGame, Decision, Seat
 from cogeval.core.record import ActionCodec
-from cogeval.core.seat import agent_stream
-from cogeval.errors import ActionError, RunError, UnmadeError
+from cogeval.core.seat import agent_stream, request_stream
+from cogeval.errors import ActionError, RecordedFaultError, RunError, UnmadeError
 from cogeval.testing.snapshot import snapshot
 from cogeval.testing.walks import SECRET_SEED, Position, Walk, walk
 
@@ -143,12 +143,14 @@ class _Check:
         """Asks one agent at every decision of its seat; gives places and actions as canonical JSON."""
         agent = self._made(each, seat)
         actions = []
+        draws, memory = request_stream(each.seed, seat), b""
         try:
             for position in each.positions:
                 for decision in position.decisions:
                     if decision.seat == seat:
                         place = f"{position.place}, seat {seat}"
-                        reply = self._reply(agent, position, decision, place)
+                        reply = self._reply(agent, position, decision, place, (memory, draws.word()))
+                        memory = memory if reply.memory is None else reply.memory
                         actions.append((place, self._judged(position, seat, reply, place)))
         except AgentCheckError as error:
             if (asking := getattr(agent, "fault_stderr", None)) is not None:
@@ -168,8 +170,15 @@ class _Check:
             what = f"expected an agent, got {type(error).__name__}: {error}"
             raise AgentCheckError("constructor", f"seed {each.seed}, phase 0, seat {seat}", what) from error
 
-    def _reply(self, agent: Agent, position: Position, decision: Decision[object], place: str) -> Reply:
-        """Asks the agent once, in the time that it has."""
+    def _reply(
+        self,
+        agent: Agent,
+        position: Position,
+        decision: Decision[object],
+        place: str,
+        kept: tuple[bytes, int],
+    ) -> Reply:
+        """Asks the agent once, in the time that it has, with its seat's memory and a seed."""
         observation = self.game.observe(position.state, decision.seat)
         if str(SECRET_SEED) in repr(snapshot(observation)):
             raise AgentCheckError("seed told", place, "the observation tells the seed")
@@ -177,13 +186,17 @@ class _Check:
         if self.asked is not None:
             self.asked(place, timer)
         try:
-            reply = agent.decide(Request(observation, decision, timer, None, self.limit_s))
+            reply = agent.decide(Request(observation, decision, timer, None, self.limit_s, *kept))
             if inspect.isawaitable(reply):
                 reply = self.runner.run(_within(reply, timer, self.limit_s))
         except RunError:  # the money is spent, the user's input is wrong: no fault of the agent
             raise
         except UnmadeError as error:
             raise AgentCheckError("constructor", place, f"expected an agent, got none: {error}") from error
+        except RecordedFaultError as error:  # a seat actor judged the reply, or its agent raised
+            is_reply = error.fault == "unreadable"
+            what = str(error) if is_reply else f"expected a Reply, got {error}"
+            raise AgentCheckError("unreadable" if is_reply else "exception", place, what) from error
         except _LateError as error:
             what = f"expected a reply within {self.limit_s:g} s, got none"
             raise AgentCheckError("late", place, what) from error

@@ -46,8 +46,23 @@ def test_a_run_pauses_with_its_own_exit_code_and_resumes_with_a_higher_cap(cogev
         assert "$0.48 of $0.50, its spending cap" in shown
         assert "limits.spend_usd=" in shown
 
+        # An episode costs $0.24: one that cannot end is not begun, whoever asks.
+        short = cogeval("resume", "latest", "limits.spend_usd=0.7")
+        assert short.code == 2
+        assert (
+            "limits.spend_usd=0.7 leaves $0.22, as $0.48 are spent, and an episode costs $0.24" in short.err
+        )
+        assert cogeval("status", "latest", "--json").json["spent_usd"] == 0.48
+
+        # What a resume was given alone is in the command that goes on after it, under another cap.
+        some = cogeval("resume", "latest", "limits.spend_usd=0.8", "cluster.episodes_in_flight=1")
+        assert some.code == 3
+        again = r"cogeval (resume \S+ cluster\.episodes_in_flight=1 limits\.spend_usd=1\.6)$"
+        said = re.search(again, some.err.strip())
+        assert said, some.err
+
         resumed = cogeval(*said[1].split(), "--json")
-        assert (resumed.code, resumed.json["complete"], resumed.json["played"]) == (0, True, 4)
+        assert (resumed.code, resumed.json["complete"], resumed.json["played"]) == (0, True, 3)
 
         assert cogeval("status", "latest", "--json").json["state"] == "complete"
 
@@ -82,6 +97,53 @@ def test_limits_that_limit_nothing_are_refused_by_name(cogeval, override, said):
     answer = cogeval("run", "--plan", override)
     assert answer.code == 2
     assert re.search(said, answer.err), answer.err
+
+
+MODEL = "+pool.agents.m={kind:llm,provider:openai,model:gpt-5-mini,base_url:'http://localhost:1/v1'}"
+
+
+def test_a_typed_limit_that_no_agent_of_the_pool_is_under_is_refused_and_the_accounts_named(cogeval):
+    typed = "+limits.accounts.localhost1.concurrency=2"
+    answer = cogeval("run", "--plan", MODEL, typed)
+    assert answer.code == 2
+    assert "unknown account in limits.accounts" in answer.err
+    assert "'localhost1'; known, closest first: localhost_1" in answer.err
+    assert cogeval("run", "--plan", typed).code == 2
+    assert cogeval("run", "--plan", MODEL, "+limits.accounts.localhost_1={concurrency: 2}").code == 0
+    assert cogeval("run", "--plan", MODEL, "+limits.accounts.localhost1={concurrency: 2}").code == 2
+
+
+def test_a_file_of_limits_that_several_pools_share_is_only_warned_of(cogeval, tmp_path):
+    limits = tmp_path / "mine" / "limits" / "shared.yaml"
+    limits.parent.mkdir(parents=True)
+    limits.write_text("accounts:\n  localhost_1: {concurrency: 2}\n  other: {concurrency: 3}\n")
+    shared = ("--config-dir", str(tmp_path / "mine"), "limits=shared")
+    answer = cogeval("run", "--plan", MODEL, *shared)
+    assert answer.code == 0
+    assert "no agent of the pool uses other; they use localhost_1" in answer.err
+
+
+def test_the_jobs_of_a_sweep_share_limits_but_some_agent_is_under_each(cogeval):
+    server = "+pool.agents.m={kind:llm,provider:openai,model:gpt-5-mini,base_url:'http://localhost:1/v1'"
+    accounts = f"{server},account:one}},{server.lstrip('+').partition('=')[2]},account:two}}"
+    jobs = ("run", "-m", "--plan", accounts, "schedule.blocks=1")
+    assert (
+        cogeval(*jobs, "+limits.accounts.one.concurrency=2", "+limits.accounts.two.concurrency=2").code == 0
+    )
+    answer = cogeval(*jobs, "+limits.accounts.three.concurrency=2")
+    assert answer.code == 2
+    assert "'three'; known, closest first:" in answer.err
+
+
+def test_the_command_that_a_refused_resume_names_says_where_the_run_is(make_run, cogeval, tmp_path):
+    run = make_run(done=2)
+    with run.lock():
+        run.append_log(paused_entry(4.0, 3.5))
+    elsewhere = tmp_path / "elsewhere"
+    run.path.parent.rename(elsewhere)
+    answer = cogeval("resume", run.run_id, f"run.root={elsewhere}", "limits.spend_usd=3")
+    assert answer.code == 2
+    assert f"cogeval resume {run.run_id} run.root=" in answer.err.replace("\n", " ")
 
 
 def test_what_changes_the_episodes_cannot_be_changed_beside_the_limits(make_run, cogeval):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cogeval.cli.composing import Composer
+from cogeval.cli.continuing import enough_usd
 from cogeval.cli.picking import local_resources
-from cogeval.cli.session import enough_usd
 from cogeval.config import (
     build_experiment,
     build_plan,
@@ -63,6 +63,36 @@ def test_an_agents_price_is_its_decisions_at_its_prompts_and_longest_replies(cog
     assert said["price_usd_low"] == pytest.approx(sum(account["usd_low"] for account in accounts.values()))
 
 
+def test_a_plan_shows_each_model_agent_with_its_account_in_a_line_of_eighty_columns(cogeval) -> None:
+    twin = DEAR.replace("agents.dear", "agents.a_name_of_24_characters__")
+    shown = cogeval("run", "--plan", *SMALL, CHEAP, DEAR, twin).out
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    table = shown.partition("model agent")[2]
+    assert [line.split()[:2] for line in table.splitlines()[2:4]] == [
+        ["cheap", "localhost_1"],
+        ["dear", "other"],
+    ]
+    assert "together" in table
+    alone = cogeval("run", "--plan", *SMALL, CHEAP).out
+    assert "cheap       localhost_1" in alone
+    assert "together" not in alone
+
+
+def test_a_cap_below_what_is_under_way_at_once_is_advised_on_before_the_money_is_gone(cogeval) -> None:
+    high = planned(cogeval, CHEAP)["price_usd_high"]
+    setting = ("cluster.workers=2", "cluster.episodes_in_flight=8")
+
+    def advice(cap_usd, *more):
+        shown = cogeval("run", "--plan", *SMALL, CHEAP, f"limits.spend_usd={cap_usd}", *setting, *more).out
+        return " ".join(shown.split())
+
+    assert "set cluster.episodes_in_flight=2, or half-played" in advice(high * 4.5 / 8)
+    assert "set cluster.workers=1 cluster.episodes_in_flight=1, or" in advice(high * 1.5 / 8)
+    assert "buys none" in advice(high * 0.1 / 8)
+    assert "under way at once" not in advice(high * 1.01)
+    assert "under way at once" not in advice(high * 5 / 8, "cluster.episodes_in_flight=2")
+
+
 def test_a_plan_compares_with_the_cap(cogeval) -> None:
     high = planned(cogeval, CHEAP)["price_usd_high"]
     low = planned(cogeval, CHEAP)["price_usd_low"]
@@ -93,7 +123,11 @@ def test_a_plan_needs_no_key_and_a_run_misses_it_before_anything_starts(
 ) -> None:
     monkeypatch.delenv("A_KEY_OF_MINE", raising=False)
     keyed = CHEAP.replace("model: m,", "model: m, api_key_env: A_KEY_OF_MINE,")
-    assert cogeval("run", "--plan", *SMALL, keyed).code == 0
+    planned = cogeval("run", "--plan", *SMALL, keyed)
+    assert planned.code == 0
+    assert "cogeval: warning: pool.agents.cheap: expected a key in the environment" in planned.err
+    elsewhere = cogeval("run", "--plan", *SMALL, keyed, "cluster.address=auto")
+    assert (elsewhere.code, elsewhere.err) == (0, "")  # its workers have keys of their own
     answer = cogeval("run", *SMALL, keyed, "tracking=off")
     assert answer.code == 2
     assert (
@@ -109,19 +143,20 @@ def test_a_wrong_price_of_the_run_is_refused_by_name(cogeval) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spent", "cap", "recorded", "scheduled", "said"),
+    ("spent", "cap", "recorded", "scheduled", "expected", "said"),
     [
-        (5.02, 5.0, 132, 200, "8.4"),  # all of it costs 7.61 at this rate
-        (0.5, 0.5, 2, 6, "1.7"),
-        (0.0041, 0.004, 0, 10, "0.0091"),
-        (420.0, 400.0, 1, 3, "1400"),
-        (0.9, 1.0, 9, 10, "1.1"),  # always more than the cap
+        (5.02, 5.0, 132, 200, None, "8.4"),  # all of it costs 7.61 at this rate
+        (0.5, 0.5, 2, 6, None, "1.7"),
+        (0.0041, 0.004, 0, 10, None, "0.0091"),
+        (0.0041, 0.004, 0, 10, 3.0, "3.4"),  # nothing ended: what the plan expects, and what is gone
+        (420.0, 400.0, 1, 3, None, "1400"),
+        (0.9, 1.0, 9, 10, None, "1.1"),  # always more than the cap
     ],
 )
 def test_the_cap_that_a_paused_run_proposes_follows_from_what_it_spent(
-    spent, cap, recorded, scheduled, said
+    spent, cap, recorded, scheduled, expected, said
 ) -> None:
-    proposed = enough_usd(spent, cap, recorded, scheduled)
+    proposed = enough_usd(spent, cap, recorded, scheduled, expected)
     assert proposed == said
     assert float(proposed) > cap
 

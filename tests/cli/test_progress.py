@@ -9,6 +9,8 @@ import pytest
 
 from cogeval.cli.output import counted, duration, size
 from cogeval.cli.progress import PLAIN_EVERY_S, STOPPING, LiveView, PlainView, drawn, live_elo, words
+from cogeval.cli.session import _pace_words
+from cogeval.cluster.driver import Outcome
 from cogeval.cluster.tally import Tally
 from cogeval.report.layout import to_text
 
@@ -45,6 +47,35 @@ def test_the_line_says_how_far_how_fast_and_what_went_wrong() -> None:
     assert words(lost) == [
         "500 of 1,000 episodes", "20/s now", "0:25 to go", "1 fault", "3 void", "$2.50", "1 lost worker",
     ]  # fmt: skip
+
+
+def test_faults_are_the_whole_runs_as_episodes_and_dollars_are() -> None:
+    here = state(500, recorded=400)
+    here.tally.faults[0] = 2
+    assert words(here, 40)[1] == "42 faults"
+    lines: list[str] = []
+    with PlainView(lines.append, num_faults=40) as view:
+        view(here)
+    assert lines[-1] == "500 of 1,000 episodes, 42 faults\n"
+    with LiveView(num_faults=40) as live:
+        live(here)
+        assert "42 faults" in to_text(live._live.renderable)
+
+
+@pytest.mark.parametrize(
+    ("episodes", "seconds", "said"),
+    [
+        (0, 0.0, []),  # all came in one receipt
+        (3, 60.0, []),
+        (500, 0.2, []),
+        (500, 2.0, ["250/s on average"]),
+        (12, 5.0, ["2.4/s on average"]),
+        (12, 1200.0, ["36 an hour on average"]),
+    ],
+)
+def test_a_pace_is_said_where_it_means_something(episodes, seconds, said) -> None:
+    outcome = Outcome(True, False, None, 1.0, episodes + 3, seconds, episodes)
+    assert _pace_words(outcome) == said
 
 
 def test_plain_lines_come_every_few_seconds_and_at_the_end() -> None:

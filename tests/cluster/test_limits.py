@@ -73,6 +73,17 @@ def test_a_rate_is_kept_by_all_workers_together(payers):
     assert outcome.interrupted
     assert looks[-1] == 90  # each worker by itself would have made as many
 
+    seen = []
+
+    def stop_after_some_looks(progress):
+        seen.append(progress)
+        if len(seen) == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert drive(plan, run, TWO, [stop_after_some_looks]).interrupted
+    starts = [at for at, step in made() if step == 1]
+    assert sum(at <= starts[0] + 60 for at in starts) == 90  # the minute is that of both drivers
+
 
 def test_concurrency_is_that_of_all_workers_together_and_the_books_end_with_the_run(payers):
     make, made = payers
@@ -168,8 +179,8 @@ def test_the_slots_of_a_killed_worker_come_back(payers, tmp_path):
 
 
 def test_without_its_books_a_run_stops_and_blames_no_seat(payers):
-    make, _ = payers
-    run, plan = make(30, {"accounts": {"main": {"concurrency": 2}}}, answer_s=0.01)
+    make, made = payers
+    run, plan = make(30, {"accounts": {"main": {"concurrency": 2}}}, answer_s=0.01, cost_usd=0.01)
     killed = []
 
     def kill_the_books(progress):
@@ -180,6 +191,11 @@ def test_without_its_books_a_run_stops_and_blames_no_seat(payers):
 
     with pytest.raises(RunError, match="quota cannot be reached"):
         drive(plan, run, TWO, [kill_the_books])
+    answered = sum(step == -1 for _, step in made())
+    assert answered > EPISODE_REQUESTS
+    booked = [line["usd"] for line in run.log_lines() if line["event"] == "spent"]
+    for spent in (booked[-1], spend_of(run).spent_usd):  # to the last reply, by the file that is left of them
+        assert 0.01 * answered - 1e-6 <= spent <= 0.01 * (answered + 2) + 1e-6
     outcome = drive(plan, run, TWO)  # what was finished is recovered
     assert 0 < outcome.num_played < 30
     assert recorded(run) == list(range(30))

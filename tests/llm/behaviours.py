@@ -21,6 +21,8 @@ class Behaviour:
     delay_s: float = 0.0  # before the first byte; the end of the server ends it
     retry_after_s: float | None = None
     is_dated: bool = False  # retry-after as an HTTP date, else in seconds
+    location: str | None = None  # of a redirect
+    is_endless: bool = False  # the body is sent again and again until the client hangs up
     is_cut: bool = False  # the connection ends in the middle of the body
     is_garbled: bool = False  # the reply's text holds bytes that are no UTF-8
     is_refusal: bool = False  # the model declines

@@ -12,6 +12,7 @@ was asked is recorded. Knows the two wire formats and nothing of cogeval.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import socketserver
@@ -93,6 +94,7 @@ class ModelServer:
     def __init__(self, brain: Brain = sensible) -> None:
         self.brain = brain
         self.asks: list[Ask] = []  # every request that was read, in order
+        self.num_endless_bytes = 0  # sent of bodies without end
         self.stopping = threading.Event()
         self._lock = threading.Lock()
         self._queued: dict[str | None, deque[Behaviour]] = defaultdict(deque)
@@ -206,6 +208,9 @@ class _Handler(BaseHTTPRequestHandler):
         if behaviour.delay_s and owner.stopping.wait(behaviour.delay_s):
             self.close_connection = True
             return
+        if behaviour.is_endless:
+            self._send_for_ever(behaviour.status, behaviour.body or b" ")
+            return
         if behaviour.status != 200:
             self._refuse(ask, behaviour, wrong)
             return
@@ -234,10 +239,23 @@ class _Handler(BaseHTTPRequestHandler):
         if behaviour.is_indiscreet:
             what = f"incorrect API key provided: {ask.key}, {what}"
             headers["x-echo"] = ask.key
+        if behaviour.location is not None:
+            headers["location"] = behaviour.location
         body = behaviour.body
         if body is None:
             body = _error(ask.path, kind.get(behaviour.status, "api_error"), what)
-        self._send(behaviour.status, body, headers)
+        self._send(behaviour.status, body, headers, is_cut=behaviour.is_cut)
+
+    def _send_for_ever(self, status: int, body: bytes) -> None:
+        owner = self.server.owner
+        self.close_connection = True
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.end_headers()
+        with contextlib.suppress(OSError):  # the client has had enough
+            while not owner.stopping.is_set():
+                self.wfile.write(body)
+                owner.num_endless_bytes += len(body)
 
     def _send(
         self, status: int, body: bytes, headers: Mapping[str, str] | None = None, *, is_cut: bool = False

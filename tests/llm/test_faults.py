@@ -73,9 +73,11 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bad_good_and_baselines(game: AnyGame, server: ModelServer, wire: str) -> list[Seated]:
-    """A model that goes wrong, one that does not, and baselines."""
+    """A model that goes wrong, though its service has answered before, one that does not, and baselines."""
+    bad = model_seat(game, server, wire, "bad", max_retries=1)
+    bad.agent.standing.answered()  # type: ignore[union-attr] # else a wrong key would be no fault of a seat
     return [
-        model_seat(game, server, wire, "bad", max_retries=1),
+        bad,
         model_seat(game, server, wire, "good", max_retries=1),
         *(baseline_seat(game) for _ in range(game.seats - 2)),
     ]

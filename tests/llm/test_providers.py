@@ -11,6 +11,8 @@ import httpx2
 import pytest
 import server as wire
 from anthropic import AsyncAnthropicBedrock
+from fakes import Table
+from wires import anthropic_message, openai_completion
 
 from cogeval.agents import build_agent
 from cogeval.agents.llm.anthropic import AnthropicProvider
@@ -291,6 +293,7 @@ def test_a_marked_key_is_in_nothing_that_an_episode_keeps(server, provider):
     [
         ({}, None), ({"retry-after": "7"}, 7.0), ({"retry-after": "1.5"}, 1.5), ({"retry-after": "-3"}, None),
         ({"retry-after": "nan"}, None), ({"retry-after": "inf"}, None), ({"retry-after": "soon"}, None),
+        ({"retry-after": "1_0"}, None), ({"retry-after": "\u0661"}, None), ({"retry-after": "1e1"}, None),
         ({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 30.0),
         ({"retry-after": "Thu, 01 Jan 1970 00:00:10 GMT"}, 0.0),
         ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
@@ -308,11 +311,65 @@ def test_an_account_without_money_is_not_asked_again():
     assert str(status_failure(529, {}, '{"error": "busy"}')) == "the service answered 529: busy"
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"nonsense", b"[" * 100_000, b"\xff"])
+@pytest.mark.parametrize("content", [b"", b"[]", b"nonsense", b"[" * 100_000, b"[" * 2_000_000, b"\xff"])
 def test_a_body_that_is_no_object_is_quoted_in_short(content):
+    """By the agent, once keys are out; a body of megabytes is not quoted at all."""
     with pytest.raises(RefusedError, match="expected a JSON object from the service") as caught:
         body_of(content)
-    assert len(str(caught.value)) < 21_000  # the agent cuts it further, once keys are out
+    assert len(str(caught.value)) < 1_000_100
+    with pytest.raises(RefusedError, match="expected a JSON object from the service") as told:
+        asyncio.run(Table(caught.value, max_retries=0).ask())
+    assert len(str(told.value)) <= 300
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("status", [400, 429, 500, 200])
+def test_no_answer_is_read_without_end_whatever_its_status(server, provider, status):
+    server.behave(wire.Behaviour(status=status, body=b"words " * 10_000, is_endless=True))
+    kind = RetryableError if status in (429, 500) else RefusedError
+    with pytest.raises(kind, match=r"longer than 1,000,000 bytes|longer than 32,000,000 bytes") as caught:
+        complete(server, provider)
+    assert status == 200 or f"answered {status}" in str(caught.value)
+    # What was read, and what the sockets hold beside it.
+    assert server.num_endless_bytes < (33 if status == 200 else 2) * 1_000_000 + 16_000_000
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_an_error_whose_body_breaks_off_is_that_error(server, provider):
+    server.behave(wire.Behaviour(status=403, body=b"x" * 1000, is_cut=True))
+    with pytest.raises(RefusedError, match="answered 403: the service's answer broke off") as caught:
+        complete(server, provider)
+    assert not caught.value.may_cost
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed_and_names_the_setting(server, provider, status):
+    with wire.ModelServer() as elsewhere:
+        path = "/messages" if provider == "anthropic" else "/chat/completions"
+        location = elsewhere.openai_url + path
+        server.behave(wire.Behaviour(status=status, location=location))
+        with pytest.raises(RefusedError, match="set base_url to") as caught:
+            complete(server, provider)
+        assert location in str(caught.value)
+        assert server.anthropic_url in str(caught.value)
+        assert not caught.value.may_cost
+        assert (server.num_requests, elsewhere.num_requests) == (1, 0)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_byte_order_mark_before_an_answer_is_passed_over(server, provider):
+    write = anthropic_message if provider == "anthropic" else openai_completion
+    asked = wire.Ask("/", {}, {"model": "m", "messages": [{"role": "user", "content": "Go."}]}, 0.0)
+    body = json.dumps(write(asked, "Hello.", is_truncated=False, is_refusal=False)).encode()
+    server.behave(wire.Behaviour(body=b"\xef\xbb\xbf" + body))
+    assert complete(server, provider).text == "Hello."
+
+
+def test_a_block_without_text_says_nothing(server):
+    blocks = [{"type": "text", "text": None}, {"type": "text", "text": "Hello."}, {"type": "text"}]
+    server.behave(wire.Behaviour(body=json.dumps({"content": blocks}).encode()))
+    assert complete(server, "anthropic").text == "Hello."
 
 
 def test_an_answer_without_end_is_given_up() -> None:

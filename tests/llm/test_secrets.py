@@ -11,13 +11,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from seats import KEY_VARIABLE, WIRES, baseline_seat, model_seat, run, settings
 from server import CUT, OK, SERVER_ERROR, UNAUTHORIZED, Behaviour, ModelServer, indiscreet, too_many
 
 from cogeval.agents import build_agent
+from cogeval.agents.llm import scrub
+from cogeval.agents.llm.reading import first_object
 from cogeval.core.agent import Resources, bound
 from cogeval.core.episode import play
 from cogeval.core.record import Episode
@@ -27,6 +32,7 @@ from cogeval.games import make_game
 
 MARK = "MARKED"  # a piece of the key betrays it as the whole does
 KEY = f"sk-{MARK}-0123456789"
+AWKWARD = 'sk-M/+="\\k 7'  # with all that JSON may escape
 TELLING = Behaviour(text=f'{{"action": "I wait.", "say": "My key is {KEY}", "notes": "{KEY}"}}')
 TELLING_ALONE = Behaviour(text=f"{KEY} is what you asked for")
 NOT_JSON = Behaviour(body=f"{KEY} {KEY} is not JSON".encode())
@@ -83,6 +89,81 @@ def test_no_piece_of_a_key_is_left_where_a_message_is_cut(server: ModelServer, w
     num_bodies = 3 * len((*range(24, 64, 3), *range(276, 300, 2), *range(1170, 1200, 3)))
     said = "".join(words_of(episode_of(server, wire, 36, 0)) for _ in range(-(-num_bodies // 36)))
     assert MARK not in said, said[said.index(MARK) - 400 : said.index(MARK) + 40]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_a_service_puts_around_a_key_brings_no_piece_of_it_to_the_cut(
+    server: ModelServer, wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """White space is drawn together and a long key gets short: what was far away comes near."""
+    long = f"sk-{(MARK + '-') * 400}1"
+    messages = [" " * filler + KEY for filler in (19_990, 999_970, 999_990)] + [f"{long} " * 40]
+    for message in messages:
+        monkeypatch.setenv(KEY_VARIABLE, long if long in message else KEY)
+        errors = (message, json.dumps({"error": {"message": message, "type": "e"}}))
+        server.behave(*(Behaviour(status=400, body=error.encode()) for error in errors))
+        server.behave(Behaviour(body=message.encode()))
+        assert MARK not in words_of(episode_of(server, wire, 6, 0))
+
+
+ESCAPES = ("\\u{:04x}", "\\u{:04X}")
+
+
+@given(
+    st.lists(st.sampled_from(("{:c}", *ESCAPES)), min_size=len(AWKWARD), max_size=len(AWKWARD)),
+    st.sampled_from(["", "x", "\n", '"']),
+)
+@example([ESCAPES[0]] * len(AWKWARD), "")
+def test_a_key_that_is_spelled_with_escapes_is_in_neither_the_text_nor_what_is_read_from_it(
+    spellings: list[str], around: str
+) -> None:
+    spelled = "".join(
+        json.dumps(c)[1:-1] if how == "{:c}" else how.format(ord(c))
+        for how, c in zip(spellings, AWKWARD, strict=True)
+    )
+    quoted = json.dumps(around)[1:-1]
+    text = f'{{"{quoted}{spelled}": [{{"say": "{quoted}{spelled}{quoted}"}}]}}'
+    with mock.patch.dict(os.environ, {KEY_VARIABLE: AWKWARD}):
+        told = scrub(text, [KEY_VARIABLE])
+    read = first_object(told)
+    assert read is not None
+    assert AWKWARD not in repr_of_strings(read)
+    ((name, value),) = read.items()
+    assert f"<{KEY_VARIABLE}>" in name
+    assert json.loads(told) == read
+    assert f"<{KEY_VARIABLE}>" in repr_of_strings(value)
+
+
+@pytest.mark.parametrize("slashes", [1, 2, 3, 4, 8])
+def test_a_key_whose_escapes_were_escaped_again_is_taken_out_too(slashes: int) -> None:
+    spelled = "".join(f"{slashes * chr(92)}u{ord(c):04x}" for c in KEY)
+    with mock.patch.dict(os.environ, {KEY_VARIABLE: KEY}):
+        assert scrub(f'{{"say": "{spelled}"}}', [KEY_VARIABLE]) == f'{{"say": "<{KEY_VARIABLE}>"}}'
+
+
+def repr_of_strings(value: object) -> str:
+    """All strings in a value, keys of mappings too, one after the other."""
+    if isinstance(value, dict):
+        return "\0".join(repr_of_strings(part) for item in value.items() for part in item)
+    return "\0".join(map(repr_of_strings, value)) if isinstance(value, list) else str(value)
+
+
+def test_escapes_that_spell_no_key_stay_as_they_are_and_take_linear_time() -> None:
+    with mock.patch.dict(os.environ, {KEY_VARIABLE: KEY}):
+        for text in (r'{"say": "\u0073k-\u00e9"}', r"a\/b", "\\" * 2_000_000, r"\u007" * 500_000):
+            assert scrub(text, [KEY_VARIABLE]) == text
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_model_that_spells_a_key_with_escapes_tells_nobody(server: ModelServer, wire: str) -> None:
+    spelled = "".join(f"\\u{ord(c):04x}" for c in KEY)
+    server.always(
+        Behaviour(text=f'{{"action": "I say \\"{spelled}\\"", "say": "{spelled}", "{spelled}": 1}}')
+    )
+    said = words_of(episode_of(server, wire, 6, 0))
+    assert f"<{KEY_VARIABLE}>" in said
+    assert MARK not in said
+    assert spelled not in said
 
 
 @pytest.mark.parametrize("wire", WIRES)

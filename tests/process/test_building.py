@@ -71,3 +71,26 @@ def test_a_program_may_stand_in_the_command_itself_however_long_its_text(here):
 def test_a_declared_file_may_be_the_program_itself(here):
     (here / "mine.sh").chmod(0o755)
     assert build(command=["./mine.sh"], files=["mine.sh"]).parameters["command"] == ["./mine.sh"]
+
+
+def test_limits_of_a_program_stand_under_limits_as_those_of_a_placed_class_do_or_in_the_entry(here):
+    together = build(command=["bash"], limits={"memory_mb": 512, "start_s": 3})
+    assert together.seated.agent.launch.bounds.memory_mb == 512
+    assert together.seated.agent.launch.bounds.start_s == 3
+    flat = build(command=["bash"], memory_mb=512, start_s=3)
+    mixed = build(command=["bash"], memory_mb=512, limits={"start_s": 3})
+    assert together.fingerprint == flat.fingerprint == mixed.fingerprint
+    assert together.parameters == flat.parameters
+
+
+@pytest.mark.parametrize("name", ["memory", "mem_mb", "max_memory_mb", "memory_gb", "ram_mb"])
+def test_a_limit_that_is_misnamed_is_answered_with_the_closest_first(here, name):
+    with pytest.raises(InputError, match=rf"tried\.limits: {name}: expected one of memory_mb,"):
+        build(command=["bash"], limits={name: 512})
+    with pytest.raises(InputError, match="closest first: memory_mb,"):
+        build(command=["bash"], **{name: 512})
+
+
+def test_a_limit_that_is_given_twice_is_refused(here):
+    with pytest.raises(InputError, match=r"tried\.memory_mb: given twice, in limits too"):
+        build(command=["bash"], memory_mb=512, limits={"memory_mb": 256})

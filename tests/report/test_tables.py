@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 
 import numpy as np
@@ -240,3 +241,25 @@ def test_rates_that_are_not_zero_are_not_shown_as_zero() -> None:
     assert signed(-0.3) == "+0"
     assert count(12_345_678) == "12M"
     assert count(np.int64(1234)) == "1,234"
+
+
+def test_a_row_that_its_agent_did_not_play_is_warned_of_before_anything_else(make_run) -> None:
+    summary = make_run(3, fallbacks=0.5)
+    *others, last = summary.agents
+    agents = (*others, dataclasses.replace(last, fallback_share=1.0))
+    text = to_text(ladder_table(dataclasses.replace(summary, agents=agents)))
+    notes = text.partition("\n\n")[2].partition("\n\n")[2]
+    first = " ".join(notes.split()).partition(" note: ")[0]
+    assert first.startswith("warning: ")
+    assert "left 100.0% of its decisions to the fallback: none of its row is its own play" in first
+    assert "its row is not all its own play" in " ".join(to_text(ladder_table(summary)).split())
+
+
+def test_a_ladder_without_intervals_says_so_once_and_one_block_is_one(make_run) -> None:
+    summary = make_run(3, half=None)
+    assert summary.ladder is not None
+    rows = tuple(dataclasses.replace(row, flags=()) for row in summary.ladder.rows)
+    ladder = dataclasses.replace(summary.ladder, rows=rows, num_blocks=1)
+    text = to_text(ladder_table(dataclasses.replace(summary, ladder=ladder)))
+    assert "1 block, no intervals" in text
+    assert "no interval:" not in text

@@ -28,10 +28,11 @@ from cogeval.agents.llm.provider import (
 )
 from cogeval.agents.llm.reading import first_object
 from cogeval.agents.llm.secrets import scrub
+from cogeval.agents.llm.standing import Standing, told
 from cogeval.core.agent import Price, Reply, Request, Resources, Usage
 from cogeval.core.clock import ThinkTimer
 from cogeval.core.game import AnyGame, Json, Seat, SeatResult
-from cogeval.core.quota import Quota
+from cogeval.core.quota import Quota, ServiceRefusedError
 from cogeval.core.rng import Stream
 
 _FIRST_WAIT_S: Final = 1.0  # of the back-off, doubled each time
@@ -97,6 +98,7 @@ class BoundSeat(msgspec.Struct, frozen=True):
     quota: Quota
     price: Price | None = None
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    standing: Standing = msgspec.field(default_factory=Standing)
 
     def __call__(self, seat: Seat, rng: Stream) -> LlmAgent:  # noqa: ARG002 - the observation says which seat
         """Makes the agent of one seat."""
@@ -130,6 +132,7 @@ class LlmAgent:
 
         Raises:
             RefusedError: the service does not answer this request, or gave no answer in all the tries.
+            ServiceRefusedError: it has refused all of the first requests: that is no fault of the model's.
         """
         completion = self._last = await self._answer(self._call(request), request.timer)
         usage = self._usage(completion)
@@ -195,10 +198,10 @@ class LlmAgent:
         try:
             completion = self._clean(await self._bound.provider.complete(call))
             usage = self._usage(completion)
-            if (
-                usage.tokens_in + usage.tokens_out > 0
-            ):  # a service that counts nothing is not believed to be free
-                tokens, dollars = usage.tokens_in + usage.tokens_out, usage.cost_usd
+            counted = usage.tokens_in + usage.tokens_out
+            if counted > 0:  # a service that counts nothing is not believed to be free
+                tokens, dollars = counted, usage.cost_usd
+            self._bound.standing.answered()
             return completion
         except RetryableError as error:
             if not error.may_cost:
@@ -211,7 +214,12 @@ class LlmAgent:
         except RefusedError as error:
             if not error.may_cost:
                 tokens, dollars = 0, 0.0
-            raise RefusedError(self._told(str(error)), may_cost=error.may_cost) from None
+            said = self._told(str(error))
+            if self._bound.standing.refused(error.status):
+                made = self._made
+                why = told(made.place, made.endpoint, made.model, error.status, said)
+                raise ServiceRefusedError(self._scrubbed(why)) from None
+            raise RefusedError(said, may_cost=error.may_cost, status=error.status) from None
         except Exception as error:  # noqa: BLE001 - whatever an SDK raises may quote a key
             raise RefusedError(self._told(f"{type(error).__name__}: {error}"), may_cost=True) from None
         finally:
@@ -241,8 +249,8 @@ class LlmAgent:
         )
 
     def _told(self, what: str) -> str:
-        """A failure for people; cut last, so that no piece of a key is left at the cut."""
-        return self._scrubbed(what)[:_ERROR_CHARS]
+        """A failure for people; shortened last, so that no piece of a key is left at the cut."""
+        return " ".join(self._scrubbed(what).split())[:_ERROR_CHARS]
 
     def _scrubbed(self, text: str) -> str:
         variable = self._made.endpoint.api_key_env

@@ -1,6 +1,6 @@
 """Anthropic's Messages API through its official SDK, directly or on Amazon Bedrock.
 
-Invariant: the SDK never retries and never looks for a server or a key that the endpoint does not name.
+Invariant: the SDK never retries, and never goes to a server or takes a key that the endpoint does not name.
 Needs the extra ``cogeval[llm]``; only `connecting` imports this module.
 """
 
@@ -12,13 +12,14 @@ from typing import Any, Final
 from anthropic import (
     AnthropicError,
     APIConnectionError,
-    APIStatusError,
     AsyncAnthropic,
     AsyncAnthropicBedrock,
+    DefaultAsyncHttpxClient,
     Timeout,
 )
 
 from cogeval.agents.llm.provider import (
+    HOOKS,
     Call,
     Completion,
     Endpoint,
@@ -27,7 +28,6 @@ from cogeval.agents.llm.provider import (
     connection_failure,
     count_of,
     read_whole,
-    status_failure,
     text_or_none,
     timeouts,
 )
@@ -39,7 +39,7 @@ class AnthropicProvider:
     """Messages API.
 
     Args:
-        client: of the SDK, with max_retries=0.
+        client: of the SDK, with max_retries=0 and the transport of `_transport`.
     """
 
     __slots__ = ("_client",)
@@ -64,8 +64,6 @@ class AnthropicProvider:
                 timeout=Timeout(limit_s, connect=connect_s),
             ) as response:
                 content = await read_whole(response.iter_bytes())
-        except APIStatusError as error:
-            raise status_failure(error.status_code, error.response.headers, error.response.text) from None
         except APIConnectionError as error:
             raise connection_failure(error) from None
         except (AnthropicError, TypeError, ValueError, RuntimeError, ImportError) as error:
@@ -93,17 +91,22 @@ def _completion(body: Mapping[str, Any]) -> Completion:
     if not isinstance(blocks, list):
         what = f"expected content in the service's message, got the keys {sorted(body)[:10]}"
         raise RefusedError(what, may_cost=True)
-    texts = [str(b.get("text", "")) for b in blocks if isinstance(b, dict) and b.get("type") == "text"]
+    texts = [text_or_none(b.get("text")) for b in blocks if isinstance(b, dict) and b.get("type") == "text"]
     usage = body.get("usage")
     cached = count_of(usage, "cache_read_input_tokens")
     return Completion(
-        text="".join(texts),
+        text="".join(text for text in texts if text is not None),
         tokens_in=count_of(usage, "input_tokens") + cached + count_of(usage, "cache_creation_input_tokens"),
         tokens_out=count_of(usage, "output_tokens"),
         tokens_cached=cached,
         model=text_or_none(body.get("model")),
         finish_reason=text_or_none(body.get("stop_reason")),
     )
+
+
+def _transport() -> DefaultAsyncHttpxClient:
+    """The SDK's own, which follows no redirect and reads no error to its end."""
+    return DefaultAsyncHttpxClient(follow_redirects=False, event_hooks=HOOKS)
 
 
 def connect(endpoint: Endpoint, key: str) -> AnthropicProvider:
@@ -119,8 +122,14 @@ def connect(endpoint: Endpoint, key: str) -> AnthropicProvider:
     if endpoint.provider == "bedrock":
         return AnthropicProvider(
             AsyncAnthropicBedrock(
-                aws_region=endpoint.region, api_key=key or None, base_url=endpoint.base_url, max_retries=0
+                aws_region=endpoint.region,
+                api_key=key or None,
+                base_url=endpoint.base_url,
+                max_retries=0,
+                http_client=_transport(),
             )
         )
     base_url = endpoint.base_url or _URL
-    return AnthropicProvider(AsyncAnthropic(api_key=key or "none", base_url=base_url, max_retries=0))
+    return AnthropicProvider(
+        AsyncAnthropic(api_key=key or "none", base_url=base_url, max_retries=0, http_client=_transport())
+    )

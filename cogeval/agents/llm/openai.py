@@ -1,6 +1,6 @@
 """Chat completions of any OpenAI-compatible server through the official SDK.
 
-Invariant: the SDK never retries and never looks for a server or a key that the endpoint does not name.
+Invariant: the SDK never retries, and never goes to a server or takes a key that the endpoint does not name.
 Needs the extra ``cogeval[llm]``; only `connecting` imports this module.
 """
 
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from openai import APIConnectionError, APIStatusError, AsyncOpenAI, OpenAIError, Timeout
+from openai import APIConnectionError, AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError, Timeout
 
 from cogeval.agents.llm.provider import (
+    HOOKS,
     Call,
     Completion,
     Endpoint,
@@ -20,7 +21,6 @@ from cogeval.agents.llm.provider import (
     connection_failure,
     count_of,
     read_whole,
-    status_failure,
     text_or_none,
     timeouts,
 )
@@ -32,7 +32,7 @@ class OpenAIProvider:
     """Chat completions.
 
     Args:
-        client: of the SDK, with max_retries=0.
+        client: of the SDK, with max_retries=0 and the transport of `_transport`.
         is_own: the server is OpenAI's, which calls the limit of a reply by another name.
     """
 
@@ -61,8 +61,6 @@ class OpenAIProvider:
                 timeout=Timeout(limit_s, connect=connect_s),
             ) as response:
                 content = await read_whole(response.iter_bytes())
-        except APIStatusError as error:
-            raise status_failure(error.status_code, error.response.headers, error.response.text) from None
         except APIConnectionError as error:
             raise connection_failure(error) from None
         except (OpenAIError, TypeError, ValueError) as error:
@@ -106,6 +104,11 @@ def _completion(body: Mapping[str, Any]) -> Completion:
     )
 
 
+def _transport() -> DefaultAsyncHttpxClient:
+    """The SDK's own, which follows no redirect and reads no error to its end."""
+    return DefaultAsyncHttpxClient(follow_redirects=False, event_hooks=HOOKS)
+
+
 def connect(endpoint: Endpoint, key: str) -> OpenAIProvider:
     """Opens a connection.
 
@@ -113,5 +116,10 @@ def connect(endpoint: Endpoint, key: str) -> OpenAIProvider:
         endpoint: where to.
         key: the API key; "" for a server that asks for none.
     """
-    client = AsyncOpenAI(api_key=key or "none", base_url=endpoint.base_url or _URL, max_retries=0)
+    client = AsyncOpenAI(
+        api_key=key or "none",
+        base_url=endpoint.base_url or _URL,
+        max_retries=0,
+        http_client=_transport(),
+    )
     return OpenAIProvider(client, is_own=endpoint.base_url is None)

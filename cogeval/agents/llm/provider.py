@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from typing import Any, Final, Protocol
 
@@ -33,10 +35,9 @@ _UNSENT: Final = (
 
 _SPENT: Final = "insufficient_quota"  # a 429 of an account without money: waiting does not help
 _MOST_BYTES: Final = 32_000_000  # of a response that is read
+_MOST_SAID_BYTES: Final = 1_000_000  # of one that is quoted: an error, or an answer that is no JSON
+_SECONDS: Final = re.compile(r"[0-9]+(\.[0-9]+)?")
 _MOST_TOKENS: Final = 2**31 - 1  # that a service is believed
-_QUOTED_CHARS: Final = (
-    20_000  # of a service's own words: whoever tells people takes out keys first, then cuts
-)
 
 
 class RetryableError(SeatError):
@@ -64,11 +65,13 @@ class RefusedError(SeatError):
     Args:
         what: happened, for people.
         may_cost: the call may have reached the model, and may be on the bill.
+        status: of HTTP; None: there was none, or a success.
     """
 
-    def __init__(self, what: str, *, may_cost: bool = False) -> None:
+    def __init__(self, what: str, *, may_cost: bool = False, status: int | None = None) -> None:
         super().__init__(what)
         self.may_cost = may_cost
+        self.status = status
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -117,6 +120,25 @@ class Provider(Protocol):
         """Closes the connection."""
 
 
+class Response(Protocol):
+    """What an SDK's transport gives as soon as a response's headers are there."""
+
+    @property
+    def status_code(self) -> int:
+        """Of HTTP."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Looked up in lower case."""
+
+    @property
+    def url(self) -> object:
+        """That was asked."""
+
+    def aiter_bytes(self) -> AsyncIterator[bytes]:
+        """The body, unpacked."""
+
+
 class Endpoint(msgspec.Struct, frozen=True):
     """Where a provider's requests go; holds the name of the key, never the key."""
 
@@ -159,11 +181,37 @@ def retry_after_s(headers: Mapping[str, str], now_s: float | None = None) -> flo
 
 
 def _seconds(value: str | None) -> float | None:
-    try:
-        seconds = float(value) if value is not None else -1.0
-    except ValueError:
+    if value is None or _SECONDS.fullmatch(value.strip()) is None:
         return None
-    return seconds if 0 <= seconds < math.inf else None
+    seconds = float(value)
+    return seconds if seconds < math.inf else None
+
+
+async def check_status(response: Response) -> None:
+    """Ends every response but a success, before an SDK reads all of it or follows it elsewhere.
+
+    Raises:
+        RetryableError: when the same call may succeed later.
+        RefusedError: when it will not.
+    """
+    status = response.status_code
+    if 200 <= status < 300:
+        return
+    if 300 <= status < 400:
+        to = response.headers.get("location")
+        raise RefusedError(
+            f"expected an answer from {response.url}, got {status}, a redirect to {to!r}; none is followed: "
+            "set base_url to the address that answers itself"
+        )
+    try:
+        body = await read_whole(response.aiter_bytes(), _MOST_SAID_BYTES)
+    except SeatError as error:  # what it said matters less than its status
+        raise status_failure(status, response.headers, str(error)) from None
+    raise status_failure(status, response.headers, _text(body))
+
+
+HOOKS: Final[Mapping[str, list[Callable[..., Any]]]] = {"response": [check_status]}
+"""What the transport of each SDK calls: with them no status but a success reaches the SDK."""
 
 
 def status_failure(status: int, headers: Mapping[str, str], body: str) -> SeatError:
@@ -172,7 +220,7 @@ def status_failure(status: int, headers: Mapping[str, str], body: str) -> SeatEr
     Args:
         status: of HTTP.
         headers: looked up in lower case.
-        body: the response's text.
+        body: the response's text, whole: whoever tells people takes out keys first, then cuts.
     """
     what = f"the service answered {status}: {_words(body)}"
     if status == 429 and _SPENT in body:
@@ -180,47 +228,55 @@ def status_failure(status: int, headers: Mapping[str, str], body: str) -> SeatEr
     if status in _RETRIED or status >= 500:
         may_cost = status >= 500 and status not in _UNASKED
         return RetryableError(what, retry_after_s(headers), is_limit=status == 429, may_cost=may_cost)
-    return RefusedError(what)
+    return RefusedError(what, status=status)
 
 
-def connection_failure(error: Exception) -> RetryableError:
-    """The error that an SDK's failed connection means; its cause is the transport's own."""
+def connection_failure(error: Exception) -> SeatError:
+    """The error that an SDK's failed connection means; its cause is the transport's own, or ours."""
     cause = error.__cause__
+    if isinstance(cause, SeatError):
+        return cause
     may_cost = type(cause).__name__ not in _UNSENT
     return RetryableError(f"no answer from the service: {cause or error}", may_cost=may_cost)
 
 
 def _words(body: str) -> str:
-    """What a service says about its error."""
-    try:
+    """What a service says about its error; not cut, or a piece of a key might be left at the cut."""
+    words = body
+    with suppress(ValueError, LookupError, TypeError, RecursionError):
         error = json.loads(body)["error"]
         words = str(error["message"] if isinstance(error, dict) else error)
-    except (ValueError, LookupError, TypeError, RecursionError):
-        words = body
-    return " ".join(words[:_QUOTED_CHARS].split()) or "nothing"
+    return words.strip() or "nothing"
+
+
+def _text(content: bytes) -> str:
+    """A body as text; bytes that are no UTF-8 become U+FFFD, and a byte order mark is none of it."""
+    return content.decode("utf-8-sig", "replace")
 
 
 def body_of(content: bytes) -> dict[str, Any]:
-    """The JSON object that a successful response holds; bytes that are no UTF-8 become U+FFFD.
+    """The JSON object that a successful response holds.
 
     Raises:
         RefusedError: when it is anything else.
     """
     try:
-        body = json.loads(content.decode("utf-8", "replace"))
+        body = json.loads(_text(content))
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
-        start = content[:_QUOTED_CHARS].decode("utf-8", "replace")
-        raise RefusedError(
-            f"expected a JSON object from the service, got {len(content):,} bytes that begin {start!r}",
-            may_cost=True,
-        )
+        quoted = f" that begin {_text(content)!r}" if len(content) <= _MOST_SAID_BYTES else ""
+        what = f"expected a JSON object from the service, got {len(content):,} bytes{quoted}"
+        raise RefusedError(what, may_cost=True)
     return body
 
 
-async def read_whole(chunks: AsyncIterator[bytes]) -> bytes:
+async def read_whole(chunks: AsyncIterator[bytes], most: int = _MOST_BYTES) -> bytes:
     """The bytes of a response.
+
+    Args:
+        chunks: as they come.
+        most: that are read.
 
     Raises:
         RefusedError: when they do not end: a reply of a few thousand tokens is no tenth of this.
@@ -230,12 +286,12 @@ async def read_whole(chunks: AsyncIterator[bytes]) -> bytes:
     try:
         async for chunk in chunks:
             whole += chunk
-            if len(whole) > _MOST_BYTES:
+            if len(whole) > most:
                 break
     except Exception as error:  # noqa: BLE001 - the transport's own, which the SDKs let through
         raise RetryableError(f"the service's answer broke off: {error}", may_cost=True) from None
-    if len(whole) > _MOST_BYTES:
-        raise RefusedError(f"the service's answer is longer than {_MOST_BYTES:,} bytes", may_cost=True)
+    if len(whole) > most:
+        raise RefusedError(f"the service's answer is longer than {most:,} bytes", may_cost=True)
     return bytes(whole)
 
 

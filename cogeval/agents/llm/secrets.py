@@ -29,21 +29,41 @@ KEY_VARIABLES: Final = (
 )
 """Environment variables that the SDKs read credentials from."""
 
+_ESCAPED: Final = re.compile(r"\\(?:u00([2-7][0-9a-fA-F])|(/)|.)", re.DOTALL)
+"""An escape of JSON; with a group when it need not be one."""
+
+_OFTEN_ESCAPED: Final = re.compile(r"(?<!\\)\\+(?:u00([2-7][0-9a-fA-F])|(/))")
+"""The same where what holds it was escaped again, as a quotation is."""
+
 _LEAST_CHARS: Final = 6  # a shorter value (a local server's "x") hides nothing and would spoil any text
 
 
 def scrub(text: str, variables: Iterable[str] = ()) -> str:
     """The text with the values of key variables replaced by their names.
 
+    A value that is spelled with escapes of JSON is one too: JSON that is read from the text holds none.
+
     Args:
         text: any.
         variables: names of environment variables, beside `KEY_VARIABLES`.
     """
     found = {(form, name) for name in {*KEY_VARIABLES, *variables} for form in _forms(name)}
+    for escape in (_ESCAPED, _OFTEN_ESCAPED) if found and "\\" in text else ():
+        spelled_out = escape.sub(_spelled_out, text)
+        if any(form in spelled_out for form, _ in found):
+            text = spelled_out
     for form, name in sorted(found, key=lambda f: (-len(f[0]), f)):  # a key may contain another
         if form in text:
             text = text.replace(form, f"<{name}>")
     return text
+
+
+def _spelled_out(escape: re.Match[str]) -> str:
+    """The character that an escape stands for, where it may stand for itself; JSON stays JSON."""
+    if escape[1] is None:
+        return escape[2] or escape[0]
+    character = chr(int(escape[1], 16))
+    return f"\\{character}" if character in '"\\' else character
 
 
 def _forms(name: str) -> set[str]:

@@ -29,6 +29,7 @@ _SETTINGS: Final[Mapping[str, tuple[type, Json]]] = {
     "files": (list, []),
     "env": (list, []),
     "reuse": (bool, False),
+    "limits": (dict, {}),
     "deterministic": (bool, False),
     "is_model": (bool, False),
     "version": (str, "1"),
@@ -38,10 +39,13 @@ _SETTINGS: Final[Mapping[str, tuple[type, Json]]] = {
 def process_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> AgentEntry:
     """A program in any language. Parameters: command, files, env, reuse, limits (memory_mb, ...), version."""
     where = f"pool.agents.{name}"
-    limits = {key: value for key, value in settings.items() if key in Bounds.__struct_fields__}
-    rest = {key: value for key, value in settings.items() if key not in limits}
+    flat = {key: value for key, value in settings.items() if key in Bounds.__struct_fields__}
+    rest = {key: value for key, value in settings.items() if key not in flat}
     known = {**_SETTINGS, **dict.fromkeys(Bounds.__struct_fields__, (object, None))}
     values = take(name, "process", rest, known)
+    limits = values["limits"] or {}
+    if twice := sorted(flat.keys() & limits.keys()):
+        raise InputError(f"{where}.{twice[0]}: given twice, in limits too; leave it in limits alone")
     command, files = _texts(where, "command", values["command"]), _texts(where, "files", values["files"])
     if not command:
         raise InputError(f"{where}.command: expected a program and its arguments, got {values['command']!r}")
@@ -49,7 +53,7 @@ def process_agent(name: str, game: AnyGame, settings: Mapping[str, Json]) -> Age
     env = _texts(where, "env", values["env"])
     found = [_found(where, file) for file in files]
     _check_command(where, command, files)
-    bounds = placed_bounds(where, limits)
+    bounds = placed_bounds(f"{where}.limits" if limits else where, {**flat, **limits})
     launch = Launch(
         command=tuple(command),
         files=tuple((file, path) for file, path in zip(files, found, strict=True) if file != path),

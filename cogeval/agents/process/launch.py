@@ -17,6 +17,7 @@ import msgspec
 
 from cogeval.agents.llm.secrets import scrub
 from cogeval.core.game import Json
+from cogeval.errors import closest_first
 
 RUNNER: Final = "cogeval.agents.process.runner"
 _SECRET: Final = re.compile(
@@ -109,7 +110,8 @@ def bounds_of(settings: Mapping[str, Json]) -> Bounds:
     """
     for key, value in settings.items():
         if key not in Bounds.__struct_fields__:
-            raise ValueError(f"{key}: expected one of {', '.join(Bounds.__struct_fields__)}")
+            known = ", ".join(closest_first(str(key), Bounds.__struct_fields__))
+            raise ValueError(f"{key}: expected one of {known}")
         if isinstance(value, int | float) and not 0 < value < 1e9:
             raise ValueError(f"{key}: expected more than 0, got {value!r}")
     return msgspec.convert(dict(settings), Bounds)

@@ -6,6 +6,7 @@ no process: a line from a journal is read as one that has just come.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -69,6 +70,8 @@ def read_answer(game: AnyGame, message: Mapping[str, Any], line_text: str | None
     said: dict[str, Any] = {key: message.get(key) for key in ("text", "model", "finish_reason")}
     if line_text is not None:
         said["text"] = line_text
+    elif "memory" in message:  # of a Python agent
+        said["memory"] = _memory(message["memory"])
     try:
         said["usage"] = _usage(message.get("usage"))
         if "action" in message:
@@ -77,6 +80,14 @@ def read_answer(game: AnyGame, message: Mapping[str, Any], line_text: str | None
         return Reply(text=said["text"])
     payload = message.get("reply")
     return Reply(payload=payload if isinstance(payload, dict) else None, **said)
+
+
+def _memory(told: object) -> object:
+    """A memory; what is none stays as it is, for the seat to say why."""
+    try:
+        return base64.b64decode(told, validate=True) if isinstance(told, str) else told
+    except ValueError:
+        return told
 
 
 def _usage(told: object) -> object:

@@ -21,7 +21,8 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from cogeval.agents.python import locate, seat_agent
+from cogeval.agents.locating import locate
+from cogeval.agents.python import seat_agent
 from cogeval.core.agent import Agent, Reply, Request
 from cogeval.core.clock import MonotonicClock, ThinkTimer
 from cogeval.core.game import AnyGame, SeatResult
@@ -61,6 +62,8 @@ class Runner:
             timer,
             message.get("hint"),
             message["budget_s"],
+            base64.b64decode(message.get("memory", "")),
+            message.get("seed"),
         )
         reply: Any = self._agent.decide(request)
         if inspect.isawaitable(reply):
@@ -72,7 +75,7 @@ class Runner:
             answer["action"] = self._game.action_to_wire(reply.action)
         elif reply.payload is not None:
             answer["reply"] = dict(reply.payload)
-        for name in ("text", "model", "finish_reason", "usage"):
+        for name in ("text", "model", "finish_reason", "usage", "memory"):
             if (value := getattr(reply, name)) is not None:
                 answer[name] = value
         return answer

@@ -251,6 +251,9 @@ class ProcessSeat:
                 message["legal"] = legal
         else:
             message["decision"] = packed(decision)
+            message["seed"] = request.seed
+            if request.memory:
+                message["memory"] = base64.b64encode(request.memory).decode("ascii")
         if request.hint is not None:
             message["hint"] = request.hint
         return message
