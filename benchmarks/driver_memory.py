@@ -4,11 +4,15 @@ Runs `cogeval run` with the cheapest agents and samples the resident set of its 
 Ray's workers) while it plays.
 
     python benchmarks/driver_memory.py --episodes 100000
+    python benchmarks/driver_memory.py --episodes 1000000 --for-s 120
+
+With ``--for-s`` the run is interrupted after so many seconds, as Ctrl-C would.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,6 +21,8 @@ from pathlib import Path
 
 import psutil
 
+_INTERRUPTED = 130
+
 
 def main() -> None:
     """Measures and prints."""
@@ -24,7 +30,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--episodes", type=int, default=100_000)
-    parser.add_argument("--every-s", type=float, default=10.0)
+    parser.add_argument("--every-s", type=float, default=5.0)
+    parser.add_argument("--for-s", type=float, default=float("inf"))
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
         command = [
@@ -45,11 +52,16 @@ def main() -> None:
             if spent - shown >= args.every_s:
                 shown = spent
                 print(f"{spent:6.0f} {now_mb:6.0f}", flush=True)
+            if spent >= args.for_s:
+                process.send_signal(signal.SIGINT)
+                break
             time.sleep(0.1)
-        errors = process.stderr.read().decode()
-        if process.wait() != 0:
+        errors = process.communicate()[1].decode()
+        if process.returncode not in (0, _INTERRUPTED):
             sys.exit(errors)
         print(f"peak {peak_mb:.0f} MB in {time.monotonic() - started:.0f} s")
+        if process.returncode == _INTERRUPTED:
+            print(errors.splitlines()[-1])  # how many episodes that were
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ Invariant: a damaged shard is left out and named on stderr, never fatal. Imports
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,8 +16,9 @@ from cogeval.cli.output import counted, warn
 from cogeval.cli.program import typed
 from cogeval.cli.settings import called
 from cogeval.core.record import run_digest
+from cogeval.schedule.log import PARDON
 from cogeval.store.columns import to_numpy
-from cogeval.store.lock import LockHolder, read_lock
+from cogeval.store.lock import LockHolder
 from cogeval.store.read import RunTables, read_tables
 from cogeval.store.recover import open_indexes
 from cogeval.store.run import RunDir
@@ -90,33 +91,45 @@ def num_missing(episodes: RunEpisodes) -> int:
     return max(0, scheduled(episodes.run) - episodes.num_recorded - num_void(episodes))
 
 
-def void_reasons(run: RunDir) -> dict[int, str]:
-    """Schedule index -> why, of every episode that was given up, the latest last; a few have a result."""
-    lines = (line for line in run.log_lines() if line.get("event") == "void")
-    return {int(line["index"]): str(line.get("reason", "")) for line in lines}
+def void_reasons(run: RunDir, log: Iterable[dict[str, Any]] | None = None) -> dict[int, str]:
+    """Schedule index -> why, of every episode that was given up, the latest last; a few have a result.
+
+    Args:
+        run: the run.
+        log: the events of its log; None: they are read.
+    """
+    void: dict[int, str] = {}
+    for line in run.log_lines() if log is None else log:
+        if line.get("event") == "void":
+            void[int(line["index"])] = str(line.get("reason", ""))
+        elif line == PARDON:
+            void.clear()
+    return void
 
 
 def num_open(episodes: RunEpisodes) -> int:
     """Episodes that are flushed, in shards that nobody has committed yet."""
     recorded = to_numpy(episodes.tables.episodes["index"])
-    return len(np.setdiff1d(open_indexes(episodes.run.path), recorded))
+    return len(np.setdiff1d(open_indexes(episodes.run.place), recorded))
 
 
 def open_note(episodes: RunEpisodes) -> str | None:
     """What the open shards hold and how it comes to count; None when they hold nothing."""
     num = num_open(episodes)
-    if not num:
+    return open_note_of(episodes.run, num, is_driven=driver_of(episodes.run) is not None) if num else None
+
+
+def open_note_of(run: RunDir, num_open: int, *, is_driven: bool) -> str | None:
+    """The same, of a run whose open shards hold so many episodes; None when they hold nothing."""
+    if not num_open:
         return None
-    way = f"which `cogeval resume {called(episodes.run)}` recovers"
-    if driver_of(episodes.run) is not None:
-        way = "which its driver seals in time"
-    return typed(f"{counted(num, 'more episode')} in open shards, {way}")
+    way = "which its driver seals in time" if is_driven else f"which `cogeval resume {called(run)}` recovers"
+    return typed(f"{counted(num_open, 'more episode')} in open shards, {way}")
 
 
 def driver_of(run: RunDir) -> LockHolder | None:
     """Who drives the run now; a lock left by a dead process of this host counts for nothing."""
-    holder = read_lock(run.path / "lock")
-    return None if holder is None or holder.is_dead() else holder
+    return run.driver()
 
 
 def warn_of_damage(runs: Sequence[RunEpisodes]) -> None:

@@ -7,10 +7,10 @@ Wires the siblings that never import each other: driver, progress, tracking, rat
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import textwrap
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 from cogeval import __version__
 from cogeval.agents.llm import LlmSeat
 from cogeval.cli.app import INTERRUPTED, PAUSED, complain
+from cogeval.cli.continuing import enough_usd, fewer_at_once, resuming
 from cogeval.cli.environment import package_versions, python_version
 from cogeval.cli.output import counted, print_json, show, warn
+from cogeval.cli.plan import make_plan
 from cogeval.cli.program import typed
 from cogeval.cli.progress import doing, make_view
 from cogeval.cli.recorded import void_reasons
@@ -27,18 +29,20 @@ from cogeval.cli.settings import called
 from cogeval.cli.summing import sum_up, summary_json
 from cogeval.cli.tracking import LiveTracking, ended_ms
 from cogeval.config import Config, Experiment, build_plan, cluster_options, config_to_yaml, make_importable
-from cogeval.config.accounts import run_prices
+from cogeval.config.accounts import accounts_of, check_used, run_prices
 from cogeval.core.local_quota import dollars
 from cogeval.errors import InputError, RunError
 from cogeval.report import RunSummary
 from cogeval.report.tables import ladder_table
 from cogeval.store.run import RunDir, new_run_id
+from cogeval.store.totals import complete_entry, totals_of
 from cogeval.tracking.places import unknown_scheme, without_password
 
 if TYPE_CHECKING:  # it would import ray
     from cogeval.cluster.driver import Outcome
 
 _LAST_WORD_S = 15.0  # longest wait for the tracker after Ctrl-C
+_LEAST_EPISODES, _LEAST_S = 10, 1.0  # of a stretch whose pace means anything
 _REASON_CHARS = 300  # of the reason of a void episode
 
 
@@ -54,6 +58,7 @@ class Played:
         is_tracked: its last state is in MLflow; None when tracking is off.
         rate_s: seconds that reading and rating took.
         track_s: seconds that MLflow was waited for.
+        overrides: that `resume` was given, and that the run does not keep.
     """
 
     run: RunDir
@@ -63,6 +68,7 @@ class Played:
     is_tracked: bool | None
     rate_s: float
     track_s: float
+    overrides: tuple[str, ...] = ()
 
 
 def new_run(experiment: Experiment) -> RunDir:
@@ -102,6 +108,20 @@ def check_places(config: Config) -> None:
         )
 
 
+def check_limits(experiment: Experiment, overrides: Iterable[str] = ()) -> None:
+    """Finds limits that no agent of the pool is under; says which, once.
+
+    Args:
+        experiment: what would be played.
+        overrides: of the command line.
+
+    Raises:
+        InputError: the name of one was typed.
+    """
+    limits = experiment.config.limits
+    warn(check_used(limits, accounts_of(experiment.agents), overrides))
+
+
 def check_models(experiment: Experiment) -> None:
     """Finds out before anything starts what would keep models from being asked; names what has no price.
 
@@ -129,6 +149,7 @@ def check_models(experiment: Experiment) -> None:
 def manifest_of(experiment: Experiment) -> dict[str, Any]:
     """What a run's manifest says of the experiment; the store adds its own part."""
     game, schedule = experiment.game, experiment.schedule
+    spool_dir = experiment.config.store.spool_dir
     return {
         "config_digest": experiment.digest,
         "schedule_digest": schedule.digest(),
@@ -138,6 +159,7 @@ def manifest_of(experiment: Experiment) -> dict[str, Any]:
         "game": {"name": game.spec.name, "version": game.spec.version, "parameters": dict(game.parameters)},
         "agents": [agent.describe() for agent in experiment.agents],
         "rules_of_play": experiment.rules_of_play(),
+        "spool_dir": spool_dir and os.path.abspath(Path(spool_dir).expanduser()),  # noqa: PTH100 - keeps links
         "import_paths": make_importable(experiment.config.agent_paths),
         "cogeval": __version__,
         "packages": package_versions(),
@@ -146,7 +168,13 @@ def manifest_of(experiment: Experiment) -> dict[str, Any]:
 
 
 def play(
-    run: RunDir, experiment: Experiment, *, quiet: bool, ladder: bool = True, is_new: bool = False
+    run: RunDir,
+    experiment: Experiment,
+    *,
+    quiet: bool,
+    ladder: bool = True,
+    is_new: bool = False,
+    overrides: tuple[str, ...] = (),
 ) -> Played:
     """Plays what is missing of a run, shows progress and the ladder, keeps tracking up to date.
 
@@ -156,6 +184,7 @@ def play(
         quiet: show no progress.
         ladder: show the ladder of a complete run, before tracking is waited for.
         is_new: the run was made for this; it goes again when wrong input keeps it from starting.
+        overrides: that hold for this stretch alone.
 
     Raises:
         RunError: the run cannot go on; the message names the command that resumes it.
@@ -169,6 +198,8 @@ def play(
         driven_at = time.monotonic()
         with doing("rating", quiet=quiet):
             summary = sum_up(run, config.rating)
+        if outcome.complete and summary.digest:
+            _keep_digest(run, summary.digest)
         rated_at = time.monotonic()
         if ladder and outcome.complete:
             show("", ladder_table(summary), "")
@@ -178,16 +209,22 @@ def play(
                 waiting = {"timeout_s": _LAST_WORD_S} if outcome.interrupted else {}
                 is_tracked = tracking.finish(summary, ended_ms(run), **waiting) is not None
         track_s = time.monotonic() - rated_at
-        return Played(run, experiment, outcome, summary, is_tracked, rated_at - driven_at, track_s)
+        return Played(run, experiment, outcome, summary, is_tracked, rated_at - driven_at, track_s, overrides)
     except RunError as error:
         if not isinstance(error, InputError):  # those say their own way out
-            error.add_note(f"to go on: cogeval resume {called(run)}")
+            error.add_note(f"to go on: {resuming(run, overrides)}")
         elif is_new:
             _discard(run)
         raise
     finally:
         if tracking is not None:
             tracking.abandon()
+
+
+def _keep_digest(run: RunDir, digest: str) -> None:
+    """Keeps a complete run's digest in its log, where `status` finds it; one without is none the worse."""
+    with contextlib.suppress(RunError), run.lock():
+        run.append_log(complete_entry(digest, run.records()))
 
 
 def _discard(run: RunDir) -> None:
@@ -199,9 +236,9 @@ def _discard(run: RunDir) -> None:
 def _driven(run: RunDir, experiment: Experiment, tracking: LiveTracking | None, *, quiet: bool) -> Outcome:
     from cogeval.cluster.driver import drive
 
-    plan = build_plan(experiment, run.run_id, str(run.path.resolve()), run.manifest["import_paths"])
+    plan = build_plan(experiment, run.run_id, run.place.resolved().uri, run.manifest["import_paths"])
     options = cluster_options(experiment.config)
-    with make_view(quiet=quiet) as view:
+    with make_view(quiet=quiet, num_faults=totals_of(run).sums.faults) as view:
         return drive(plan, run, options, [view] if tracking is None else [view, tracking])
 
 
@@ -218,13 +255,13 @@ def conclude(played: Played, *, as_json: bool) -> int:
     elif outcome.complete:
         show(*_next_steps(played))
     if outcome.interrupted:
-        complain(f"interrupted: {kept} are kept; go on with: cogeval resume {called(run)}")
+        complain(f"interrupted: {kept} are kept; go on with: {resuming(run, played.overrides)}")
         return INTERRUPTED
     if outcome.paused:
         complain(_paused(played))
         return PAUSED
     if not outcome.complete:
-        complain(f"stopped early: {kept} are kept; go on with: cogeval resume {called(run)}")
+        complain(f"stopped early: {kept} are kept; go on with: {resuming(run, played.overrides)}")
         return 1
     warn_of_voids(played)
     return 0 if summary.recorded else 1
@@ -234,41 +271,13 @@ def _paused(played: Played) -> str:
     """Where a run stands that its spending cap ended, and the command that goes on with a higher one."""
     summary, config = played.summary, played.experiment.config
     spent_usd, cap_usd = played.outcome.spent_usd, config.limits.spend_usd or 0.0
-    enough = enough_usd(spent_usd, cap_usd, summary.recorded, summary.scheduled)
-    hint = "" if summary.recorded else _fewer_at_once(config)
+    expected_usd = None if summary.recorded else make_plan(played.experiment).price_usd_high
+    enough = enough_usd(spent_usd, cap_usd, summary.recorded, summary.scheduled, expected_usd)
+    hint = "" if summary.recorded else fewer_at_once(config)
     return (
         f"paused: spent {dollars(spent_usd)} of {dollars(cap_usd)}; {summary.recorded:,} of "
-        f"{counted(summary.scheduled, 'episode')} recorded. {hint}Go on with: cogeval resume "
-        f"{called(played.run)} limits.spend_usd={enough}"
-    )
-
-
-def enough_usd(spent_usd: float, cap_usd: float, recorded: int, scheduled: int) -> str:
-    """A cap under which a paused run may end: what all of it costs at this rate, and a tenth more.
-
-    Args:
-        spent_usd: so far.
-        cap_usd: that it paused at.
-        recorded: episodes so far; with none, what was spent doubled is all that can be said.
-        scheduled: episodes.
-
-    Returns:
-        Dollars, rounded up to two digits, as a configuration has them.
-    """
-    share = recorded / scheduled if recorded else 0.5
-    usd = 1.1 * max(spent_usd / share, cap_usd)
-    digits = 1 - math.floor(math.log10(usd)) if usd > 0 else 0
-    return f"{math.ceil(usd * 10.0**digits) / 10.0**digits:.{max(0, digits)}f}"
-
-
-def _fewer_at_once(config: Config) -> str:
-    """What to do when the money ended before any episode did."""
-    at_once = config.cluster.episodes_in_flight
-    if at_once == 1:
-        return ""
-    return (
-        f"Up to {at_once:,} episodes a worker were under way at once, and none came to its end: with little "
-        "money set cluster.episodes_in_flight=1. "
+        f"{counted(summary.scheduled, 'episode')} recorded. {hint}Go on with: "
+        f"{resuming(played.run, played.overrides, spend_usd=enough)}"
     )
 
 
@@ -296,7 +305,7 @@ def outcome_json(played: Played) -> dict[str, Any]:
     outcome = played.outcome
     return {
         **summary_json(played.summary, [played.run]),
-        "path": str(played.run.path),
+        "path": played.run.uri,
         "complete": outcome.complete,
         "interrupted": outcome.interrupted,
         "paused": outcome.paused,
@@ -318,18 +327,31 @@ def _pace(outcome: Outcome) -> float:
     return outcome.window_episodes / outcome.window_s if outcome.window_s > 0 else 0.0
 
 
+def _pace_words(outcome: Outcome) -> list[str]:
+    """The pace for people; a handful of episodes, or those of one moment, have none."""
+    if outcome.window_episodes < _LEAST_EPISODES or outcome.window_s < _LEAST_S:
+        return []
+    pace = _pace(outcome)
+    if pace < 0.1:
+        return [f"{pace * 3600:,.0f} an hour on average"]
+    return [f"{pace:,.0f}/s on average" if pace >= 10 else f"{pace:.1f}/s on average"]
+
+
 def _next_steps(played: Played) -> list[str]:
     outcome, name = played.outcome, called(played.run)
-    lines = [f"run directory  {_shown(played.run.path)}", f"run digest     {played.summary.digest}"]
-    if pace := _pace(outcome):
-        lines.append(f"played         {counted(outcome.num_played, 'episode')}, {pace:,.0f}/s on average")
+    lines = [f"run directory  {_shown(played.run)}", f"run digest     {played.summary.digest}"]
+    if outcome.num_played:
+        played_now = [counted(outcome.num_played, "episode"), *_pace_words(outcome)]
+        lines.append(f"played         {', '.join(played_now)}")
     lines += ["", "next:", typed(f"  cogeval show {name}")]
     if played.is_tracked:
         lines.append(typed(f"  cogeval ui {name}"))
     return lines
 
 
-def _shown(path: Path) -> str:
-    """The path as short as the user can still follow it."""
-    absolute = path.absolute()
+def _shown(run: RunDir) -> str:
+    """Where a run is, as short as the user can still follow it."""
+    if run.place.path is None:
+        return run.uri
+    absolute = run.place.path.absolute()
     return os.path.relpath(absolute) if absolute.is_relative_to(Path.cwd()) else str(absolute)

@@ -40,7 +40,7 @@ def find_runs(arguments: Arguments, names: Sequence[str]) -> list[RunDir]:
     if not names:
         raise InputError("expected a RUN (a run id, a directory or latest), got none; for example latest")
     root = run_root(arguments)
-    found = {run.path.resolve(): run for run in (RunDir.find(name, root) for name in names)}
+    found = {run.place.resolved().uri: run for run in (RunDir.find(name, root) for name in names)}
     return list(found.values())
 
 
@@ -75,7 +75,7 @@ def config_of(run: RunDir, overrides: Sequence[str] = ()) -> Config:
 
 def called(run: RunDir) -> str:
     """What to write on the command line for a run, from where the user stands."""
-    return call(run.path)
+    return call(run.place)
 
 
 def _is_root(override: str) -> bool:

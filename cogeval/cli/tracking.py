@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +23,7 @@ from cogeval.cli.status import one_run
 from cogeval.cli.summing import sum_up
 from cogeval.config import Config
 from cogeval.report import AgentSummary, RunSummary
+from cogeval.store.roots import DEFAULT_ROOT
 from cogeval.store.run import RunDir
 from cogeval.tracking import (
     MlflowTracker,
@@ -42,10 +44,17 @@ if TYPE_CHECKING:  # it would import ray
 def settings_of(run: RunDir, config: Config) -> TrackingSettings:
     """Where a run is tracked."""
     tracking = config.tracking
-    beside = default_settings(run.path.absolute().parent, tracking.experiment, tracking.every_s)
+    root = run.place.parent.path  # a database file does not lie in an object store
+    root = Path(DEFAULT_ROOT) if root is None else root
+    beside = default_settings(root.absolute(), tracking.experiment, tracking.every_s)
     if tracking.uri is None:
         return beside
     return TrackingSettings(tracking.uri, tracking.experiment, None, tracking.every_s)
+
+
+def data_uri(run: RunDir) -> str:
+    """Where a run's data is, as a URI."""
+    return run.uri if run.place.path is None else run.place.path.absolute().as_uri()
 
 
 def described(run: RunDir, config: Config) -> RunDescription:
@@ -54,7 +63,7 @@ def described(run: RunDir, config: Config) -> RunDescription:
     return RunDescription(
         run_id=run.run_id,
         config=msgspec.to_builtins(config),
-        data_uri=run.path.absolute().as_uri(),
+        data_uri=data_uri(run),
         tags={
             "game": str(manifest["game"]["name"]),
             "game_version": str(manifest["game"]["version"]),

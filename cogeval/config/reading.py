@@ -18,6 +18,7 @@ from cogeval.config.accounts import check_accounts
 from cogeval.config.schema import Config
 from cogeval.core.episode import ON_FAULT
 from cogeval.errors import InputError, unknown_name
+from cogeval.store.addresses import check_address, is_address
 from cogeval.tracking.flat import is_secret
 
 _MOST_LOCAL_WORKERS = 1024  # processes; a machine that has fewer cores gains nothing by more
@@ -122,11 +123,8 @@ def _check_values(config: Config) -> None:
         raise unknown_name("deadlines.on_fault", on_fault, ON_FAULT)
     if anchor is not None and anchor not in config.pool.agents:
         raise unknown_name("agent in rating.anchor:", anchor, config.pool.agents)
-    if "://" in config.run.root:
-        raise InputError(
-            f"run.root: expected a directory that all workers share, got {config.run.root!r}; "
-            "object stores are not supported yet"
-        )
+    if is_address(config.run.root):
+        check_address(config.run.root)
     for name, settings in config.pool.agents.items():
         if not name.strip() or len(name) > 80 or name[0] == "-" or _UNFIT.search(name):
             raise InputError(

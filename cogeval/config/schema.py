@@ -71,6 +71,7 @@ class StoreConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     shard_mb: float
     seal_every_s: float
+    spool_dir: str | None = None  # None: one of this user's in the temporary directory
 
 
 class AccountConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

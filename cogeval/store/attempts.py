@@ -1,6 +1,6 @@
 """Recorded episodes with every attempt at every decision, as the episode loop gave them to the store.
 
-Invariant: one shard is in memory at a time, and of it one episode as Python values; a row that cannot
+Invariant: one shard is in memory at a time, and a few of its episodes as Python values; a row that cannot
 be used damages its own episode, which is named, and no other. Knows no game: who reads says how an
 action is read.
 """
@@ -21,7 +21,7 @@ from cogeval.core.ranges import in_ranges
 from cogeval.core.record import Attempt
 from cogeval.errors import InputError
 from cogeval.store.columns import to_numpy
-from cogeval.store.intact import Shard, iter_shards
+from cogeval.store.intact import Shard, iter_shards, parts_of
 from cogeval.store.roots import call
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
@@ -107,7 +107,8 @@ def iter_recorded(
         if isinstance(shard, DamagedShard):
             yield shard
         else:
-            yield from _episodes(shard, read_action, wanted)
+            for part in parts_of(shard):
+                yield from _episodes(part, read_action, wanted)
 
 
 def recorded_episode(run: RunDir, index: int, read_action: ReadAction) -> RecordedEpisode:
@@ -124,14 +125,16 @@ def recorded_episode(run: RunDir, index: int, read_action: ReadAction) -> Record
     homes = [r.shard_id for r in run.records() if in_ranges(index, r.accepted)]
     if not homes:
         raise InputError(
-            f"episode {index} of run {run.run_id} is not recorded; `cogeval status {call(run.path)}` says "
+            f"episode {index} of run {run.run_id} is not recorded; `cogeval status {call(run.place)}` says "
             "how many are"
         )
     shard = _without_holes(*iter_shards(run, _COLUMNS, shards=homes[:1]))
     if isinstance(shard, DamagedShard):
-        raise InputError(shard.message(call(run.path)))
-    for episode in _episodes(shard, read_action, {index}):
-        return episode
+        raise InputError(shard.message(call(run.place)))
+    for part in parts_of(shard):
+        if index in to_numpy(part.tables["episodes"]["index"]):
+            for episode in _episodes(part, read_action, {index}):
+                return episode
     raise InputError(
         f"expected episode {index} in shard {homes[0]}, whose record lists it, got none of that index"
     )

@@ -17,11 +17,11 @@ from cogeval.core.ranges import from_ranges
 from cogeval.errors import InputError
 from cogeval.store.columns import missing, to_codes, to_numpy
 from cogeval.store.intact import Shard, iter_shards
-from cogeval.store.log import read_log
 from cogeval.store.roots import call
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
 from cogeval.store.shards import DamagedShard
+from cogeval.store.sums import SUMMED, differences, sums_of, sums_of_ranges
 
 _NUM_EXAMPLES = 3
 _RELATIVE = 1e-5  # decisions keep times in float32
@@ -32,7 +32,7 @@ _COLUMNS: Final = {
         "tokens_out", "tokens_cached", "cost_usd",
     ),
     "seats": tuple(name for name in SCHEMAS["seats"].names if name != "statistics"),
-    "episodes": ("index", "block", "seed", "stopped", "clock_events", "faults"),
+    "episodes": ("index", "block", "seed", "stopped", "clock_events", "faults", "finished_at"),
 }  # fmt: skip
 
 
@@ -62,14 +62,14 @@ def check_run(run: RunDir, called: str | None = None) -> list[Finding]:
     seeds: dict[int, int] = {}
     for shard in iter_shards(run, _COLUMNS):
         if isinstance(shard, DamagedShard):
-            findings.append(Finding(shard.shard_id, "intact", shard.message(called or call(run.path))))
+            findings.append(Finding(shard.shard_id, "intact", shard.message(called or call(run.place))))
             continue
         homes[shard.record.shard_id] = from_ranges(shard.record.accepted)
         findings += check_shard(shard)
         findings += _seed_findings(shard, seeds)
     findings += _exactly_once(homes)
     findings += _never_scheduled(run, homes)
-    num_damaged = read_log(run.path / "ledger.log")[1]
+    num_damaged = run.read_log()[1]
     if num_damaged:
         findings.append(Finding(None, "log", f"{num_damaged} lines of ledger.log are damaged and left out"))
     return findings
@@ -82,8 +82,10 @@ def _beginnings(run: RunDir) -> Iterator[Finding]:
         _ = run.config_yaml
     except InputError as error:
         yield Finding(None, "beginnings", str(error))
-    if not run.shards_path.is_dir():
-        yield Finding(None, "beginnings", f"{run.shards_path} is missing, and every shard of the run with it")
+    if run.place.path is not None and not run.shards.exists():
+        yield Finding(
+            None, "beginnings", f"{run.shards.where()} is missing, and every shard of the run with it"
+        )
 
 
 def check_shard(shard: Shard) -> list[Finding]:
@@ -98,7 +100,22 @@ def check_shard(shard: Shard) -> list[Finding]:
         view = _View(shard)
         for check in (_check_ranks, _check_seat_totals, _check_episodes):
             findings += [Finding(shard_id, rule, message) for rule, message in check(view)]
+    if not findings:  # changed rows change their sums too
+        findings += [Finding(shard_id, rule, message) for rule, message in _check_sums(shard)]
     return findings
+
+
+def _check_sums(shard: Shard) -> Iterator[tuple[str, str]]:
+    """Compares the sums in the record with the rows; those of copies that merging left behind have none."""
+    record = shard.record
+    if record.sums is not None:
+        found = differences(record.sums, sums_of({table: shard.accepted(table) for table in SUMMED}))
+        if found:
+            yield "record.sums", "; ".join(found)
+    if record.superseded_sums is not None and not record.merged:
+        found = differences(record.superseded_sums, sums_of_ranges(shard.tables, record.superseded))
+        if found:
+            yield "record.superseded_sums", "; ".join(found)
 
 
 class _View:

@@ -8,17 +8,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from cogeval.core.ranges import from_ranges
 from cogeval.store.columns import bool_column, to_numpy
+from cogeval.store.places import Place
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS, conformed
 from cogeval.store.shards import DamagedShard, FileSeal, ShardRecord, file_name
+
+_PART_EPISODES = 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +37,32 @@ class Shard:
         if not self.record.superseded:
             return rows
         return rows.filter(bool_column(np.isin(to_numpy(rows["index"]), from_ranges(self.record.accepted))))
+
+
+def parts_of(shard: Shard) -> Iterator[Shard]:
+    """A shard in pieces of a few episodes with all of their rows, which fit in memory as Python values too.
+
+    Args:
+        shard: with its episodes among its tables. When some table has its rows in another order than the
+            episodes, which no writer does, it comes whole.
+    """
+    index = to_numpy(shard.tables["episodes"]["index"])
+    starts: dict[str, NDArray[np.int64]] = {}
+    for table, rows in shard.tables.items():
+        mine = to_numpy(rows["index"])
+        first = np.flatnonzero(np.append(True, mine[1:] != mine[:-1])) if mine.size else mine
+        if index.size <= _PART_EPISODES or not np.array_equal(mine[first], index):
+            yield shard
+            return
+        starts[table] = np.append(first[::_PART_EPISODES], mine.size)
+    for i in range(starts["episodes"].size - 1):
+        yield Shard(
+            shard.record,
+            {
+                table: rows.slice(starts[table][i], starts[table][i + 1] - starts[table][i])
+                for table, rows in shard.tables.items()
+            },
+        )
 
 
 def iter_shards(
@@ -75,12 +104,12 @@ def read_shard(
         return problem
     rows = {}
     for table, names in tables.items():
-        seal, path = record.files[table], run.shards_path / file_name(record.shard_id, table)
-        found = _checked_bytes(path, seal, verify)
+        seal, name = record.files[table], file_name(record.shard_id, table)
+        found = _checked_bytes(run.shards, name, seal, verify)
         if isinstance(found, bytes):
             found = _parse(found, table, names, seal.rows)
         if isinstance(found, str):
-            return DamagedShard(record.shard_id, path.name, found, record.num_accepted)
+            return DamagedShard(record.shard_id, name, found, record.num_accepted)
         rows[table] = found
     return Shard(record, rows)
 
@@ -100,39 +129,47 @@ def _first_damage(
     run: RunDir, record: ShardRecord, files: Mapping[str, FileSeal], *, verify: bool
 ) -> DamagedShard | None:
     for table, seal in files.items():
-        path = run.shards_path / file_name(record.shard_id, table)
-        found = _checked_bytes(path, seal, verify) if verify else _size_problem(path, seal)
+        name = file_name(record.shard_id, table)
+        check = _checked_bytes if verify else _size_problem
+        found = check(run.shards, name, seal)
         if isinstance(found, str):
-            return DamagedShard(record.shard_id, path.name, found, record.num_accepted)
+            return DamagedShard(record.shard_id, name, found, record.num_accepted)
     return None
 
 
-def _checked_bytes(path: Path, seal: FileSeal, verify: bool) -> bytes | str:
+def _checked_bytes(shards: Place, name: str, seal: FileSeal, verify: bool = True) -> bytes | str:
     """A file's content, or what is wrong with it.
 
     It is read, not mapped: what was checked is what gets parsed, and a disk that fails later raises
     an error here instead of killing the process.
     """
-    problem = _size_problem(path, seal)
-    if problem is not None:
-        return problem
     try:
-        data = path.read_bytes()
+        data = shards.read(name)
     except OSError as error:
-        return f"cannot be read ({error.strerror})"
+        return _unreadable(error)
+    if len(data) != seal.size:
+        return _wrong_size(len(data), seal)
     if verify and hashlib.sha256(data).hexdigest() != seal.sha256:
         return "does not match its checksum"
     return data
 
 
-def _size_problem(path: Path, seal: FileSeal) -> str | None:
+def _size_problem(shards: Place, name: str, seal: FileSeal) -> str | None:
     try:
-        size = path.stat().st_size
-    except FileNotFoundError:
-        return "is missing"
+        size = shards.size(name)
     except OSError as error:
-        return f"cannot be read ({error.strerror})"
-    return None if size == seal.size else f"has {size:,} bytes where {seal.size:,} were written"
+        return _unreadable(error)
+    if size is None:
+        return "is missing"
+    return None if size == seal.size else _wrong_size(size, seal)
+
+
+def _unreadable(error: OSError) -> str:
+    return "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+
+
+def _wrong_size(size: int, seal: FileSeal) -> str:
+    return f"has {size:,} bytes where {seal.size:,} were written"
 
 
 def _parse(data: bytes, table: str, names: Sequence[str], num_rows: int) -> Any:

@@ -16,6 +16,7 @@ import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 import psutil
@@ -34,6 +35,7 @@ class LockHolder(msgspec.Struct, frozen=True):
     process_start: float  # unix time at which that process began: process ids are used again
     start: float  # unix time at which the lock was taken
     token: str  # tells this lock from every other
+    since_boot: float | None = None  # seconds from the host's boot to that beginning
 
     def is_dead(self) -> bool:
         """True when the holder was a process of this host that has ended."""
@@ -43,11 +45,33 @@ class LockHolder(msgspec.Struct, frozen=True):
             started = psutil.Process(self.pid).create_time()
         except psutil.NoSuchProcess:
             return True
-        return bool(abs(started - self.process_start) > _START_SLACK_S)
+        if abs(started - self.process_start) <= _START_SLACK_S:
+            return False
+        # A clock that was set moves the first of these on some systems and the second on the others.
+        since_boot = started - psutil.boot_time()
+        return self.since_boot is None or bool(abs(since_boot - self.since_boot) > _START_SLACK_S)
+
+
+class HeldLock(Protocol):
+    """A lock that is held until `release`."""
+
+    @property
+    def holder(self) -> LockHolder:
+        """Who holds it: this process."""
+
+    def check(self) -> None:
+        """Makes sure that it is still ours before something is written under it.
+
+        Raises:
+            RunError: another driver has taken it.
+        """
+
+    def release(self) -> None:
+        """Gives the lock up; does nothing when it is no longer ours."""
 
 
 class Lock:
-    """A lock that is held until `release`.
+    """A lock file that is held until `release`.
 
     Args:
         path: its file.
@@ -58,7 +82,10 @@ class Lock:
 
     def __init__(self, path: Path, holder: LockHolder) -> None:
         self._path = path
-        self.holder = holder
+        self.holder: LockHolder = holder
+
+    def check(self) -> None:
+        """Does nothing: while this process lives, nobody takes its file over."""
 
     def release(self) -> None:
         """Gives the lock up; does nothing when it is no longer ours."""
@@ -74,6 +101,19 @@ def read_lock(path: Path) -> LockHolder | None:
         return None
 
 
+def this_process() -> LockHolder:
+    """A new holder: this process, now."""
+    started = psutil.Process().create_time()
+    return LockHolder(
+        socket.gethostname(),
+        os.getpid(),
+        started,
+        time.time(),
+        secrets.token_hex(8),
+        started - psutil.boot_time(),
+    )
+
+
 def acquire(path: Path, run_id: str) -> Lock:
     """Takes the lock or says who has it.
 
@@ -86,16 +126,14 @@ def acquire(path: Path, run_id: str) -> Lock:
             directory has its name.
         StoreFull: there is no room for the file.
     """
-    mine = LockHolder(
-        socket.gethostname(), os.getpid(), psutil.Process().create_time(), time.time(), secrets.token_hex(8)
-    )
+    mine = this_process()
     if path.is_dir():
         raise InputError(f"expected a lock file or nothing at {path}, got a directory; remove it")
     with _one_taker(path.parent):
         if path.exists():
             other = read_lock(path)
             if other is not None and not other.is_dead():
-                raise InputError(_refusal(other, path, run_id))
+                raise InputError(refusal(other, f"delete {path}", run_id))
             path.unlink(missing_ok=True)
         try:
             publish(path, json.dumps(msgspec.to_builtins(mine)).encode(), replace=False)
@@ -120,13 +158,23 @@ def _one_taker(directory: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def _refusal(other: LockHolder, path: Path, run_id: str) -> str:
+def refusal(other: LockHolder, when_gone: str, run_id: str) -> str:
+    """Says who holds the lock and what to do.
+
+    Args:
+        other: the holder.
+        when_gone: what to do when its process, on another host, is gone; empty: nothing but to try again.
+        run_id: how to name the run.
+    """
     minutes, seconds = divmod(int(max(0.0, time.time() - other.start)), 60)
     hours, minutes = divmod(minutes, 60)
     age = f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
-    way_out = (
-        f"wait for it to end or stop it (kill {other.pid})"
-        if other.host == socket.gethostname()
-        else f"wait for it to end, or, when that process is gone, delete {path}"
-    )
+    if other.host == socket.gethostname():
+        way_out = f"wait for it to end or stop it (kill {other.pid})"
+    elif when_gone:
+        way_out = f"wait for it to end, or, when that process is gone, {when_gone}"
+    else:
+        way_out = (
+            "wait for it to end; when that process is gone, the run can be taken over half a minute later"
+        )
     return f"run {run_id} is being driven by process {other.pid} on {other.host} since {age}; {way_out}"

@@ -12,15 +12,25 @@ import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from cogeval.store.files import naming_full_disk, write_all
 
 _CRC = ',"crc":"'
 
 
+class Log(Protocol):
+    """A log that is open for appending; only the holder of the run's lock may have one."""
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Writes one event: JSON values, at least one member."""
+
+    def close(self) -> None:
+        """Writes what is not written yet and closes the log."""
+
+
 class AppendLog:
-    """A log that is open for appending; only the holder of the run's lock may have one.
+    """A file that is open for appending; only the holder of the run's lock may have one.
 
     Args:
         path: its file, made when it is missing.
@@ -45,7 +55,7 @@ class AppendLog:
         size = os.fstat(self._fd).st_size
         try:
             with naming_full_disk(self._path):
-                write_all(self._fd, _encode(line))
+                write_all(self._fd, encode_line(line))
         except BaseException:
             os.ftruncate(self._fd, size)
             raise
@@ -67,8 +77,12 @@ def read_log(path: Path) -> tuple[list[dict[str, Any]], int]:
     """
     if not path.exists():
         return [], 0
+    return read_lines(path.read_bytes())
+
+
+def read_lines(data: bytes) -> tuple[list[dict[str, Any]], int]:
+    """Reads lines; see `read_log`."""
     events, num_damaged = [], 0
-    data = path.read_bytes()
     for line in data[: data.rfind(b"\n") + 1].splitlines():
         event = _decode(line)
         if event is None:
@@ -78,7 +92,8 @@ def read_log(path: Path) -> tuple[list[dict[str, Any]], int]:
     return events, num_damaged
 
 
-def _encode(line: Mapping[str, Any]) -> bytes:
+def encode_line(line: Mapping[str, Any]) -> bytes:
+    """One line of the log, with its checksum and its end."""
     body = json.dumps(dict(line), separators=(",", ":"))[:-1]
     return f'{body}{_CRC}{zlib.crc32(body.encode()):08x}"}}\n'.encode()
 

@@ -19,12 +19,13 @@ from cogeval.core.game import Json
 from cogeval.core.ranges import from_ranges, in_ranges
 from cogeval.errors import InputError, unknown_name
 from cogeval.store.columns import to_codes, to_numpy
-from cogeval.store.intact import Shard, find_damage, iter_shards
+from cogeval.store.intact import Shard, find_damage, iter_shards, parts_of
 from cogeval.store.roots import call
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
 from cogeval.store.shards import TABLES, DamagedShard, Indexes
 from cogeval.store.text import read_text
+from cogeval.store.totals import spend_facts, totals_of
 
 _JOURNAL = {
     "decisions": ("index", "phase", "seat", "accepted", "action"),
@@ -131,18 +132,7 @@ def recorded_indexes(run: RunDir, *, verify: bool = True) -> tuple[Indexes, tupl
 
 def superseded_spend(run: RunDir) -> dict[str, float]:
     """What second copies of episodes cost: ``num_episodes``, ``cost_usd`` and the three tokens."""
-    sums = ("cost_usd", "tokens_in", "tokens_out", "tokens_cached")
-    spend = dict.fromkeys(("num_episodes", *sums), 0.0)
-    copies = [record.shard_id for record in run.records() if record.superseded]
-    for shard in iter_shards(run, {"seats": sums}, shards=copies):
-        if isinstance(shard, Shard):
-            seats = shard.tables["seats"]
-            gone = from_ranges(shard.record.superseded)
-            mine = np.isin(to_numpy(seats["index"]), gone)
-            spend["num_episodes"] += gone.size
-            for column in sums:
-                spend[column] += float(to_numpy(seats[column])[mine].sum())
-    return spend
+    return spend_facts(totals_of(run).superseded)
 
 
 def iter_journals(run: RunDir, *, verify: bool = True) -> Iterator[Journal]:
@@ -154,7 +144,8 @@ def iter_journals(run: RunDir, *, verify: bool = True) -> Iterator[Journal]:
     """
     for shard in iter_shards(run, _JOURNAL, verify=verify):
         if isinstance(shard, Shard):
-            yield from _journals(shard)
+            for part in parts_of(shard):
+                yield from _journals(part)
 
 
 def episode_journal(run: RunDir, index: int) -> Journal:
@@ -174,8 +165,9 @@ def episode_journal(run: RunDir, index: int) -> Journal:
         )
     (shard,) = iter_shards(run, _JOURNAL, shards=homes[:1])
     if isinstance(shard, DamagedShard):
-        raise InputError(shard.message(call(run.path)))
-    return next(journal for journal in _journals(shard) if journal.index == index)
+        raise InputError(shard.message(call(run.place)))
+    part = next(p for p in parts_of(shard) if index in to_numpy(p.tables["episodes"]["index"]))
+    return next(journal for journal in _journals(part) if journal.index == index)
 
 
 def _journals(shard: Shard) -> Iterator[Journal]:

@@ -4,14 +4,20 @@ Invariant: every episode whose flush had ended is in a sealed shard afterwards, 
 removed before its shard is committed. May itself be killed at any moment and be run again. Call it
 only for workers that are dead or must be taken for dead: a worker that lives on cannot seal a shard
 that was recovered, and its streams are gone once that is committed.
+
+On an object store a name is written by one process with one content, for nothing there keeps two from
+writing it. So what is sealed from streams gets a shard id of its own, made of its content: sealing the same
+streams again gives the same files, and a worker that was not dead after all writes others.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +26,9 @@ import pyarrow as pa
 
 from cogeval.store.columns import bool_column, to_numpy
 from cogeval.store.files import leftovers
+from cogeval.store.places import Place, PlaceLike, place_at
+from cogeval.store.roots import SHARDS
+from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS, conformed
 from cogeval.store.shards import (
     TABLES,
@@ -28,112 +37,175 @@ from cogeval.store.shards import (
     SealedShard,
     file_name,
     hot_name,
+    is_merged_id,
     record_name,
     set_aside_name,
 )
-from cogeval.store.write import read_sums, write_files
+from cogeval.store.spool import spool_of
+from cogeval.store.sums import sums_of
+from cogeval.store.tidy import tidy
+from cogeval.store.write import read_sums, remove_streams, write_files
 
 
-def hot_shards(run_path: Path | str) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _Remains:
+    """What is there of a run's shards, seen from this host.
+
+    Args:
+        shards: the place of the finished files and records.
+        spool: where streams lie on this host.
+        final: names in `shards`.
+        hot: names in `spool`.
+    """
+
+    shards: Place
+    spool: Path
+    final: frozenset[str]
+    hot: frozenset[str]
+
+    @property
+    def is_apart(self) -> bool:
+        """True for a run in an object store: its streams lie elsewhere than its finished files."""
+        return self.shards.path is None
+
+    def is_settled(self, shard_id: str) -> bool:
+        """True when the shard is committed, or its damaged remains have been set aside."""
+        return record_name(shard_id) in self.final or set_aside_name(shard_id) in self.final
+
+    def unsettled(self) -> list[str]:
+        """Ids of the shards that have streams or files but no record, in order."""
+        found = {name.split(".")[0] for name in self.final | self.hot if _is_data(name)}
+        return sorted(s for s in found if not (self.is_settled(s) or is_merged_id(s)))
+
+
+def _remains(run: PlaceLike, spool: Path | None) -> _Remains:
+    place = place_at(run)
+    shards = place.sub(SHARDS)
+    directory = spool_of(place) if spool is None else spool
+    hot = frozenset(os.listdir(directory)) if directory.is_dir() else frozenset()  # noqa: PTH208 - names
+    final = hot if shards.path == directory else frozenset(shards.names())
+    return _Remains(shards, directory, final, hot)
+
+
+def hot_shards(run: PlaceLike, spool: Path | None = None) -> list[str]:
     """Ids of the shards that have streams or files but no record, in order.
 
     Args:
-        run_path: the run's directory.
+        run: the run's place.
+        spool: where streams lie on this host; None: as `spool_of` has it.
     """
-    directory = Path(run_path) / "shards"
-    found = {path.name.split(".")[0] for path in directory.glob("*.*.*") if _is_data(path)}
-    return sorted(shard_id for shard_id in found if not _is_settled(directory, shard_id))
+    return _remains(run, spool).unsettled()
 
 
-def open_indexes(run_path: Path | str) -> Indexes:
+def open_indexes(run: PlaceLike, spool: Path | None = None) -> Indexes:
     """What `recover` would find, for a look only: changes nothing and checks no rows.
 
     Args:
-        run_path: the run's directory.
+        run: the run's place.
+        spool: where streams lie on this host; None: as `spool_of` has it.
 
     Returns:
         Schedule indexes of the episodes flushed to shards that have no record yet (int64, ascending).
     """
-    directory = Path(run_path) / "shards"
-    found = [_flushed(directory, shard_id) for shard_id in hot_shards(run_path)]
+    remains = _remains(run, spool)
+    found = [_flushed(remains, shard_id) for shard_id in remains.unsettled()]
     return np.unique(np.concatenate([np.empty(0, np.int64), *found]))
 
 
-def _flushed(directory: Path, shard_id: str) -> Indexes:
+def _flushed(remains: _Remains, shard_id: str) -> Indexes:
     """Indexes in the episodes of an open shard; none when it was committed meanwhile."""
     position = SCHEMAS["episodes"].get_field_index("index")
     only = pa.ipc.IpcReadOptions(included_fields=[position], use_threads=False)
     found = [np.empty(0, np.int64)]
     with suppress(OSError, pa.ArrowException):
-        hot = directory / hot_name(shard_id, "episodes")
+        hot = remains.spool / hot_name(shard_id, "episodes")
         if not hot.exists():
-            final = directory / file_name(shard_id, "episodes")
-            return to_numpy(pa.ipc.open_file(pa.memory_map(str(final)), options=only).read_all()["index"])
-        num_flushes = len(read_sums(_read(directory / hot_name(shard_id, "sums"))))
+            data = remains.shards.read(file_name(shard_id, "episodes"))
+            return to_numpy(pa.ipc.open_file(pa.BufferReader(data), options=only).read_all()["index"])
+        num_flushes = len(read_sums(_read(remains.spool / hot_name(shard_id, "sums"))))
         reader = pa.ipc.open_stream(pa.memory_map(str(hot)), options=only)
         for _ in range(num_flushes):
             found.append(to_numpy(reader.read_next_batch()["index"]))  # noqa: PERF401 - a torn one ends it
     return np.concatenate(found)
 
 
-def recover(run_path: Path | str, prefix: str = "") -> list[SealedShard]:
-    """Seals what can be read of the shards of dead workers, under the same ids.
+def recover(run: PlaceLike, prefix: str = "", spool: Path | None = None) -> list[SealedShard]:
+    """Seals what can be read of the shards of dead workers.
+
+    Sees the streams on this host, and finished files without a record wherever they come from.
 
     Args:
-        run_path: the run's directory.
+        run: the run's place.
         prefix: a worker id, or the beginning of worker ids up to a dash; empty: all workers.
+        spool: where streams lie on this host; None: as `spool_of` has it.
 
     Returns:
         The shards to commit. One that had no complete flush is removed and not among them.
 
     Raises:
         StoreFull: there is no room to seal; the streams stay.
+        RunError: the object store does not take them; the streams stay.
     """
-    directory = Path(run_path) / "shards"
+    if not prefix:
+        tidy(RunDir(run))
+    remains = _remains(run, spool)
     mine = f"{prefix}-" if prefix else ""
-    _tidy(directory, mine)
-    sealed = []
-    for shard_id in hot_shards(run_path):
-        if shard_id.startswith(mine):
-            shard = _finished(directory, shard_id) or _from_streams(directory, shard_id)
-            if shard is None:
-                _remove(directory, shard_id)
-            else:
-                sealed.append(shard)
-    return sealed
+    _tidy(remains, mine)
+    sealed: dict[str, SealedShard] = {}
+    for shard_id in remains.unsettled():
+        if not shard_id.startswith(mine) or shard_id in sealed:
+            continue
+        shard = _finished(remains, shard_id)
+        if shard is None:
+            shard = _from_streams(remains, shard_id)
+            if shard is None or remains.is_apart:
+                _remove_files(remains, shard_id, alone=not prefix)
+        if shard is None or remains.is_apart:
+            remove_streams(remains.spool, shard_id)
+        if shard is not None and not remains.is_settled(shard.shard_id):
+            sealed[shard.shard_id] = shard
+    if remains.is_apart and not mine:
+        with suppress(OSError):  # not there, or not empty
+            remains.spool.rmdir()
+    return [sealed[shard_id] for shard_id in sorted(sealed)]
 
 
-def _is_data(path: Path) -> bool:
-    parts = path.name.split(".")
+def _is_data(name: str) -> bool:
+    parts = name.split(".")
     return len(parts) == 3 and parts[1] in (*TABLES, "sums") and parts[2] in {"hot", "arrow"}
 
 
-def _is_settled(directory: Path, shard_id: str) -> bool:
-    """True when the shard is committed, or its damaged remains have been set aside."""
-    return any((directory / name).exists() for name in (record_name(shard_id), set_aside_name(shard_id)))
-
-
-def _tidy(directory: Path, prefix: str) -> None:
+def _tidy(remains: _Remains, prefix: str) -> None:
     """Removes what dead processes left: temporary files, and streams of committed shards."""
-    for path in leftovers(directory, prefix):
+    for path in leftovers(remains.spool, prefix):
         path.unlink(missing_ok=True)
-    for path in directory.glob(f"{prefix}*.hot"):
-        if _is_settled(directory, path.name.split(".")[0]):
-            path.unlink(missing_ok=True)
+    for name in remains.hot:
+        is_stream = name.startswith(prefix) and name.endswith(".hot")
+        if is_stream and remains.is_settled(name.split(".")[0]):
+            (remains.spool / name).unlink(missing_ok=True)
 
 
-def _remove(directory: Path, shard_id: str) -> None:
-    for name in [hot_name(shard_id, s) for s in (*TABLES, "sums")] + [file_name(shard_id, t) for t in TABLES]:
-        (directory / name).unlink(missing_ok=True)
+def _remove_files(remains: _Remains, shard_id: str, *, alone: bool) -> None:
+    """Removes files that are no whole shard.
+
+    In an object store only when nobody else works on this run's shards (`alone`): another host may be
+    sending the rest of them just now.
+    """
+    if alone or not remains.is_apart:
+        for table in TABLES:
+            if file_name(shard_id, table) in remains.final:
+                remains.shards.remove(file_name(shard_id, table))
 
 
-def _finished(directory: Path, shard_id: str) -> SealedShard | None:
+def _finished(remains: _Remains, shard_id: str) -> SealedShard | None:
     """The shard from its final files, when all are there, whole, and agree."""
     files: dict[str, FileSeal] = {}
     tables: dict[str, Any] = {}
+    if not all(file_name(shard_id, table) in remains.final for table in TABLES):
+        return None
     for table in TABLES:
         try:
-            data = (directory / file_name(shard_id, table)).read_bytes()
+            data = remains.shards.read(file_name(shard_id, table))
             rows = pa.ipc.open_file(pa.BufferReader(data)).read_all()
             rows.validate(full=True)
         except (OSError, pa.ArrowException):
@@ -144,13 +216,14 @@ def _finished(directory: Path, shard_id: str) -> SealedShard | None:
     whole = _whole(tables, indexes)
     if not whole.all() or not whole.size:
         return None
-    return SealedShard(shard_id, tuple(indexes.tolist()), files)
+    return SealedShard(shard_id, tuple(indexes.tolist()), files, sums_of(tables))
 
 
-def _from_streams(directory: Path, shard_id: str) -> SealedShard | None:
+def _from_streams(remains: _Remains, shard_id: str) -> SealedShard | None:
     """Seals the complete flushes of a shard; None when there is none."""
-    data = {table: _read(directory / hot_name(shard_id, table)) for table in TABLES}
-    num_flushes = _count_intact(data, read_sums(_read(directory / hot_name(shard_id, "sums"))))
+    data = {table: _read(remains.spool / hot_name(shard_id, table)) for table in TABLES}
+    sums = read_sums(_read(remains.spool / hot_name(shard_id, "sums")))
+    num_flushes = _count_intact(data, sums)
     batches = {table: list(_batches(data[table], num_flushes)) for table in TABLES}
     num = min(len(b) for b in batches.values())
     if num == 0:
@@ -164,7 +237,14 @@ def _from_streams(directory: Path, shard_id: str) -> SealedShard | None:
         t: rows.filter(bool_column(np.isin(to_numpy(rows["index"]), whole))).to_batches()
         for t, rows in tables.items()
     }
-    return write_files(directory, shard_id, tuple(whole.tolist()), kept, replace=True)
+    name = _recovered_id(shard_id, sums[:num]) if remains.is_apart else shard_id
+    return write_files(remains.shards, name, tuple(whole.tolist()), kept, replace=True)
+
+
+def _recovered_id(shard_id: str, sums: list[list[int]]) -> str:
+    """The id of what is sealed of a shard's streams: the same for the same flushes."""
+    worker, _, number = shard_id.rpartition("-")
+    return f"{worker}-r{hashlib.sha256(repr(sums).encode()).hexdigest()[:8]}-{number}"
 
 
 def _read(path: Path) -> bytes:

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from cogeval.errors import InputError, few, unknown_name
+from cogeval.store.addresses import is_address
+from cogeval.store.places import Place, PlaceLike, place_at
 from cogeval.store.shards import read_checked_json
 
 MANIFEST: Final = "manifest.json"
+SHARDS: Final = "shards"
 LATEST: Final = "latest"
 """What stands for the run that was made last; no run is named so."""
 
@@ -24,58 +27,79 @@ _PLAIN_PATH = re.compile(r"[\w./+@%-]+")  # what Hydra reads without quotes
 _MOST_LISTED = 10  # runs in a message
 
 
-def call(run_path: Path) -> str:
+def call(run: PlaceLike) -> str:
     """What to write on the command line for a run, from where the user stands.
 
     Args:
-        run_path: the run's directory, under its root.
+        run: the run's place, under its root.
     """
-    if run_path.name in ("", ".."):  # the user stands in it, or below
-        run_path = run_path.resolve()
-    root, run_id = run_path.parent, run_path.name
-    if root.resolve() == Path(DEFAULT_ROOT).resolve():
+    place = place_at(run)
+    if place.path is not None and place.path.name in ("", ".."):  # the user stands in it, or below
+        place = place.resolved()
+    run_id, root = place.name, place.parent
+    if root.path is not None and root.path.resolve() == Path(DEFAULT_ROOT).resolve():
         return run_id
-    override = f"run.root={root}"
-    if not _PLAIN_PATH.fullmatch(str(root)):  # Hydra's quotes within the shell's
-        override = shlex.quote(f'run.root="{root}"')
+    override = f"run.root={root.uri}"
+    if not _PLAIN_PATH.fullmatch(root.uri):  # Hydra's quotes within the shell's
+        override = shlex.quote(f'run.root="{root.uri}"')
     return f"{run_id} {override}"
 
 
-def list_runs(root: Path | str) -> list[Path]:
-    """Directories of the runs under a root, by name; none when there is no such root."""
-    return sorted(path.parent for path in Path(root).glob(f"*/{MANIFEST}"))
+def list_runs(root: PlaceLike) -> list[Place]:
+    """Places of the runs under a root, by name; none when there is no such root."""
+    place = place_at(root)
+    subs = (place.sub(name) for name in place.names())
+    return [sub for sub in subs if _is_run(sub)]
 
 
-def find_run(ref: str, root: Path) -> Path:
-    """The directory of the run that the user names.
+def find_run(ref: str, root: PlaceLike) -> Place:
+    """The place of the run that the user names.
 
     Args:
-        ref: a run id, an unambiguous beginning of one, a run's directory, or ``latest``.
+        ref: a run id, an unambiguous beginning of one, a run's directory or URI, or ``latest``.
         root: directory of runs.
 
     Raises:
         InputError: there is no such run, or more than one; the message lists the known ones.
     """
-    if ref and (Path(ref) / MANIFEST).is_file():
-        return Path(ref)
-    runs = list_runs(root)
+    if ref and _is_run(here := place_at(ref)):
+        return here
+    if is_address(ref):
+        raise InputError(f"no run at {ref}: expected the URI of a run, with a {MANIFEST} in it")
+    within = place_at(root)
+    if ref and ref != LATEST and within.path is None and _is_run(exact := within.sub(ref)):
+        return exact  # without a look at all the others
+    runs = list_runs(within)
     if not runs:
-        raise InputError(f"no runs in {root}: make one with `cogeval run`, or name another run.root=DIR")
+        raise InputError(
+            f"no runs in {within.where()}: make one with `cogeval run`, or name another run.root=DIR"
+        )
     if ref == LATEST:
-        return max(runs, key=lambda path: (_created(path), path.name))
-    exact = [path for path in runs if path.name == ref]
-    matches = exact or [path for path in runs if ref and path.name.startswith(ref)]
+        return max(runs, key=lambda run: (_created(run), run.name))
+    matches = [run for run in runs if run.name == ref] or [
+        run for run in runs if ref and run.name.startswith(ref)
+    ]
     if len(matches) == 1:
         return matches[0]
     if matches:
-        listed = few([path.name for path in matches], _MOST_LISTED)
+        listed = few([run.name for run in matches], _MOST_LISTED)
         raise InputError(f"run {ref!r} could be any of {listed}; write more of the id")
-    raise unknown_name(f"run in {root}", ref, [*(path.name for path in runs), LATEST], most=_MOST_LISTED)
+    known = [*(run.name for run in runs), LATEST]
+    raise unknown_name(f"run in {within.where()}", ref, known, most=_MOST_LISTED)
 
 
-def _created(path: Path) -> str:
+def _is_run(place: Place) -> bool:
+    if place.path is None:
+        return place.size(MANIFEST) is not None
+    try:
+        return (place.path / MANIFEST).is_file()
+    except OSError:  # a directory of somebody else's
+        return False
+
+
+def _created(run: Place) -> str:
     """When a run was made; one with a damaged manifest sorts first and never is the latest."""
     try:
-        return str(read_checked_json((path / MANIFEST).read_bytes())["created"])
+        return str(read_checked_json(run.read(MANIFEST))["created"])
     except (OSError, ValueError, KeyError):
         return ""

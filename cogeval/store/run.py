@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import re
 import secrets
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from cogeval.core.ranges import to_ranges
 from cogeval.errors import InputError, RunError
-from cogeval.store.files import naming_full_disk, publish, sync_directory
-from cogeval.store.lock import Lock, acquire
-from cogeval.store.log import AppendLog, read_log
-from cogeval.store.roots import LATEST, MANIFEST, call, find_run
+from cogeval.store.beginning import CONFIG, create_run, new_run_id
+from cogeval.store.claims import claim, read_claims
+from cogeval.store.lock import HeldLock, LockHolder, acquire, read_lock
+from cogeval.store.log import AppendLog, Log, read_log
+from cogeval.store.places import Place, PlaceLike, place_at
+from cogeval.store.roots import MANIFEST, SHARDS, find_run
+from cogeval.store.segments import SegmentLog, read_segments
 from cogeval.store.shards import (
-    SCHEMA_VERSION,
     TABLES,
     DamagedShard,
     SealedShard,
@@ -39,52 +39,63 @@ from cogeval.store.shards import (
     read_checked_json,
     record_name,
     set_aside_name,
+    standing,
 )
+from cogeval.store.sums import sums_of_sealed
 
-_CONFIG = "config.yaml"
-_SHARDS = "shards"
-_RUN_ID = re.compile(r"\w[\w.+@-]{0,99}")  # what every later command takes as it is
+LOG: Final = "ledger.log"
+SEGMENTS: Final = "log"  # of the same, in an object store
+LOCK: Final = "lock"
 
 
-def new_run_id(config_digest: str) -> str:
-    """A run id that no other run has and that sorts by time.
-
-    Args:
-        config_digest: hexadecimal digest of the resolved configuration.
-
-    Returns:
-        For example ``20250131T235959-1a2b3c4d-9f8e7d``: UTC time, digest prefix, random suffix.
-    """
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{config_digest[:8]}-{secrets.token_hex(3)}"
+__all__ = ["LOCK", "LOG", "SEGMENTS", "RunDir", "new_run_id"]
 
 
 class RunDir:
-    """One run on disk. Make a new one with `create`, get an existing one with `find`.
+    """One run in a store. Make a new one with `create`, get an existing one with `find`.
 
     Args:
-        path: the run's directory, with a manifest in it.
+        place: the run's directory or URI, with a manifest in it.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._log: AppendLog | None = None
+    def __init__(self, place: PlaceLike) -> None:
+        self.place: Place = place_at(place)
+        self.shards: Place = self.place.sub(SHARDS)
+        self._log: Log | None = None
+        self._lock: HeldLock | None = None
 
     @property
     def run_id(self) -> str:
         """The run's name."""
-        return self.path.resolve().name
+        return self.place.name
+
+    @property
+    def uri(self) -> str:
+        """The run's directory or URI, for people and for `place_at`."""
+        return self.place.uri
+
+    @property
+    def path(self) -> Path:
+        """The run's directory.
+
+        Raises:
+            InputError: it is in an object store.
+        """
+        if self.place.path is None:
+            raise InputError(f"expected a run in a directory for this, got {self.place.where()}")
+        return self.place.path
 
     @property
     def shards_path(self) -> Path:
-        """Where the shards are."""
-        return self.path / _SHARDS
+        """The directory of its shards; see `path`."""
+        return self.path / SHARDS
 
     @classmethod
-    def create(cls, root: Path | str, run_id: str, manifest: Mapping[str, Any], config_yaml: str) -> RunDir:
+    def create(cls, root: PlaceLike, run_id: str, manifest: Mapping[str, Any], config_yaml: str) -> RunDir:
         """Makes a new run; its manifest appears last.
 
         Args:
-            root: directory of runs, made when it is missing.
+            root: directory of runs, made when it is missing, or a URI.
             run_id: name of the run's directory, from `new_run_id`.
             manifest: JSON values. ``run_id``, ``created``, ``schema_version`` and the configuration's
                 checksum are added here.
@@ -94,51 +105,20 @@ class RunDir:
             InputError: the run exists, or the root cannot be written.
             StoreFull: there is no room.
         """
-        path = Path(root) / run_id
-        if not _RUN_ID.fullmatch(run_id) or run_id == LATEST:
-            raise InputError(
-                f"expected a plain directory name as the run id, got {run_id!r}: 1 to 100 letters, digits "
-                f"and . _ + @ -, with a letter, a digit or _ first, and not {LATEST!r}"
-            )
-        try:
-            with naming_full_disk(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.mkdir()
-                (path / _SHARDS).mkdir()
-            config = config_yaml.encode()
-            publish(path / _CONFIG, config, replace=False)
-            whole = {
-                **manifest,
-                "run_id": run_id,
-                "created": datetime.now(UTC).isoformat(timespec="microseconds"),
-                "schema_version": SCHEMA_VERSION,
-                "config_sha256": hashlib.sha256(config).hexdigest(),
-            }
-            publish(path / MANIFEST, checked_json(whole), replace=False)
-            sync_directory(path.parent)
-        except FileExistsError as error:
-            if path.is_dir():
-                raise InputError(
-                    f"run {run_id} exists in {root} and is never overwritten; choose another id, or go on "
-                    f"with `cogeval resume {call(path)}`"
-                ) from error
-            raise _unwritable(root, error) from error
-        except OSError as error:
-            raise _unwritable(root, error) from error
-        return cls(path)
+        return cls(create_run(root, run_id, manifest, config_yaml))
 
     @classmethod
-    def find(cls, ref: str | Path, root: Path | str) -> RunDir:
+    def find(cls, ref: str | Path, root: PlaceLike) -> RunDir:
         """Finds a run as the user names it.
 
         Args:
-            ref: a run id, an unambiguous beginning of one, a run's directory, or ``latest``.
-            root: directory of runs.
+            ref: a run id, an unambiguous beginning of one, a run's directory or URI, or ``latest``.
+            root: directory of runs, or a URI.
 
         Raises:
             InputError: there is no such run, or more than one; the message lists the known ones.
         """
-        return cls(find_run(str(ref), Path(root)))
+        return cls(find_run(str(ref), root))
 
     def discard(self) -> None:
         """Removes a run that was made for nothing.
@@ -146,10 +126,12 @@ class RunDir:
         Raises:
             RunError: it holds a shard, or part of one.
         """
-        if any(self.shards_path.iterdir()):
-            raise RunError(f"expected a run without shards to remove, got {self.path} with some; it stays")
-        (self.path / MANIFEST).unlink()  # no run any more, whatever happens next
-        shutil.rmtree(self.path)
+        if self.shards.names():
+            raise RunError(
+                f"expected a run without shards to remove, got {self.place.where()} with some; it stays"
+            )
+        self.place.remove(MANIFEST)  # no run any more, whatever happens next
+        self.place.remove_all()
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
@@ -158,14 +140,14 @@ class RunDir:
         Raises:
             InputError: it is missing, damaged, or of a schema version that this code does not read.
         """
-        path = self.path / MANIFEST
+        path = self.place.where(MANIFEST)
         try:
-            manifest = read_checked_json(path.read_bytes())
+            manifest = read_checked_json(self.place.read(MANIFEST))
         except (ValueError, OSError) as error:
             raise InputError(
                 f"{path} cannot be used: it {_problem(error)}; restore it from a copy, or start the run anew"
             ) from error
-        check_schema_version(manifest.get("schema_version"), str(path))
+        check_schema_version(manifest.get("schema_version"), path)
         return manifest
 
     @property
@@ -175,9 +157,9 @@ class RunDir:
         Raises:
             InputError: it is missing or has changed since the run began.
         """
-        path = self.path / _CONFIG
+        path = self.place.where(CONFIG)
         try:
-            data = path.read_bytes()
+            data = self.place.read(CONFIG)
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror}") from error
         if hashlib.sha256(data).hexdigest() != self.manifest["config_sha256"]:
@@ -191,15 +173,16 @@ class RunDir:
         """Reads every record.
 
         Returns:
-            The records in the order of shard ids, and the shards whose record is damaged.
+            The records in the order of shard ids, without those of shards that were merged into others;
+            and the shards whose record is damaged.
         """
         records, damaged = [], []
-        for path in sorted(self.shards_path.glob(record_name("*"))):
+        for name, data in self.shards.read_each(self.shards.names(record_name("*"))):
             try:
-                records.append(_read_record(path))
+                records.append(_read_record(self.shards, name, data))
             except (ValueError, OSError) as error:
-                damaged.append(DamagedShard(path.stem, path.name, _problem(error), None))
-        return records, damaged
+                damaged.append(DamagedShard(name.removesuffix(".json"), name, _problem(error), None))
+        return standing(records), damaged
 
     def records(self) -> list[ShardRecord]:
         """The readable records, in the order of shard ids; `scan` names the others too."""
@@ -228,42 +211,63 @@ class RunDir:
         wins, copies = set(accepted), set(superseded)
         if wins & copies or wins | copies != set(sealed.indexes):
             raise ValueError(f"expected the indexes of shard {sealed.shard_id}, each once, got others")
+        self._check_files(sealed)
+        ranges, gone = to_ranges(wins), to_ranges(copies)
+        sums, of_copies = sums_of_sealed(self.shards, sealed, ranges, gone)
         record = ShardRecord(
             sealed.shard_id,
             sealed.files,
-            to_ranges(wins),
-            to_ranges(copies),
+            ranges,
+            gone,
             datetime.now(UTC).isoformat(timespec="microseconds"),
+            sums=sums,
+            superseded_sums=of_copies,
         )
-        self._check_files(sealed)
         try:
-            path = self.shards_path / record_name(sealed.shard_id)
-            publish(path, checked_json(msgspec.to_builtins(record)), replace=False)
+            self.add(record)
         except FileExistsError:
             record = self._standing_record(sealed)
         self.remove_hot(sealed.shard_id)
         return record
 
+    def add(self, record: ShardRecord) -> None:
+        """Publishes a record, which makes its shard part of the run; only the holder of the lock may.
+
+        Raises:
+            FileExistsError: there is a record of that shard.
+            RunError: another driver has taken the lock.
+            StoreFull: there is no room.
+        """
+        self._check_lock()
+        name = record_name(record.shard_id)
+        self.shards.publish(name, checked_json(msgspec.to_builtins(record)), replace=False)
+
     def _check_files(self, sealed: SealedShard) -> None:
         for table, seal in sealed.files.items():
-            path = self.shards_path / file_name(sealed.shard_id, table)
-            size = path.stat().st_size if path.exists() else 0
+            name = file_name(sealed.shard_id, table)
+            size = self.shards.size(name) or 0
             if size != seal.size:
                 raise RunError(
-                    f"expected {seal.size} bytes in {path} to commit it, got {size}; is run.root a directory "
-                    "that every node shares?"
+                    f"expected {seal.size} bytes in {self.shards.where(name)} to commit it, got {size}; "
+                    "is run.root a directory that every node shares?"
                 )
 
     def _standing_record(self, sealed: SealedShard) -> ShardRecord:
         for record in self.records():
             if record.shard_id == sealed.shard_id and record.files == sealed.files:
                 return record
-        raise RunError(f"expected shard {sealed.shard_id} to be new, got another of that id in {self.path}")
+        raise RunError(
+            f"expected shard {sealed.shard_id} to be new, got another of that id in {self.place.where()}"
+        )
 
     def remove_hot(self, shard_id: str) -> None:
-        """Removes a shard's streams, which its record has made superfluous."""
-        for stream in (*TABLES, "sums"):
-            (self.shards_path / hot_name(shard_id, stream)).unlink(missing_ok=True)
+        """Removes a shard's streams, which its record has made superfluous.
+
+        Of a run in an object store they lie on the host of its worker, which has removed them.
+        """
+        if self.place.path is not None:
+            for stream in (*TABLES, "sums"):
+                self.shards.remove(hot_name(shard_id, stream))
 
     def set_aside(self, damaged: DamagedShard) -> None:
         """Takes a damaged shard out of the run, so that its episodes can be played again.
@@ -273,9 +277,8 @@ class RunDir:
         Args:
             damaged: as reading found it.
         """
-        record = self.shards_path / record_name(damaged.shard_id)
-        record.replace(self.shards_path / set_aside_name(damaged.shard_id))
-        sync_directory(self.shards_path)
+        self._check_lock()
+        self.shards.rename(record_name(damaged.shard_id), set_aside_name(damaged.shard_id))
 
     def append_log(self, line: Mapping[str, Any]) -> None:
         """Appends one event to the ledger's log; only the holder of the lock may.
@@ -287,35 +290,65 @@ class RunDir:
             StoreFull: there is no room.
         """
         if self._log is None:
-            self._log = AppendLog(self.path / "ledger.log")
+            self._log = self._open_log()
+        self._check_lock()
         self._log.append(line)
 
     def log_lines(self) -> list[dict[str, Any]]:
         """The events of the ledger's log; lines torn or damaged are left out."""
-        return read_log(self.path / "ledger.log")[0]
+        return self.read_log()[0]
 
-    def acquire_lock(self) -> Lock:
+    def read_log(self) -> tuple[list[dict[str, Any]], int]:
+        """The events of the ledger's log, and the number of damaged lines that were left out."""
+        if self.place.path is None:
+            return read_segments(self.place.sub(SEGMENTS))
+        return read_log(self.place.path / LOG)
+
+    def _open_log(self) -> Log:
+        if self.place.path is not None:
+            return AppendLog(self.place.path / LOG)
+        token = secrets.token_hex(8) if self._lock is None else self._lock.holder.token
+        return SegmentLog(self.place.sub(SEGMENTS), token)
+
+    def driver(self) -> LockHolder | None:
+        """Who drives the run now; a lock left by a dead process of this host counts for nothing."""
+        if self.place.path is None:
+            return next(iter(read_claims(self.place.sub(LOCK))), None)
+        holder = read_lock(self.place.path / LOCK)
+        return None if holder is None or holder.is_dead() else holder
+
+    def acquire_lock(self) -> HeldLock:
         """Takes the run's lock.
 
         Raises:
             InputError: another driver holds it, or the directory cannot be written.
         """
         try:
-            return acquire(self.path / "lock", self.run_id)
+            if self.place.path is None:
+                return claim(self.place.sub(LOCK), self.run_id)
+            return acquire(self.place.path / LOCK, self.run_id)
         except OSError as error:
             raise InputError(
-                f"expected to be able to write {self.path} to lock the run, got: {error.strerror}"
+                f"expected to be able to write {self.place.where()} to lock the run, got: {error.strerror}"
             ) from error
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[Lock]:
+    def lock(self) -> Iterator[HeldLock]:
         """Holds the run's lock; see `acquire_lock`."""
-        held = self.acquire_lock()
+        held = self._lock = self.acquire_lock()
         try:
             yield held
         finally:
-            self.close()
-            held.release()
+            try:
+                self.close()
+            finally:
+                self._lock = None
+                held.release()
+
+    def _check_lock(self) -> None:
+        """Raises a RunError when another driver has taken the lock that this one holds."""
+        if self._lock is not None:
+            self._lock.check()
 
     def close(self) -> None:
         """Closes the log."""
@@ -324,21 +357,16 @@ class RunDir:
             self._log = None
 
 
-def _read_record(path: Path) -> ShardRecord:
-    value = read_checked_json(path.read_bytes())
-    check_schema_version(value.get("schema_version"), str(path))
+def _read_record(shards: Place, name: str, data: bytes | OSError) -> ShardRecord:
+    if isinstance(data, OSError):
+        raise data
+    value = read_checked_json(data)
+    check_schema_version(value.get("schema_version"), shards.where(name))
     record = msgspec.convert(value, ShardRecord)
-    if path.name != record_name(record.shard_id):
+    if name != record_name(record.shard_id):
         raise ValueError(f"is the record of shard {record.shard_id} under another name")
     return record
 
 
 def _problem(error: Exception) -> str:
     return f"cannot be read ({error.strerror})" if isinstance(error, OSError) else str(error)
-
-
-def _unwritable(root: Path | str, error: OSError) -> InputError:
-    return InputError(
-        f"expected a directory that can be written as run.root, got {str(root)!r}: {error.strerror}; "
-        "give another with run.root=DIR"
-    )

@@ -1,4 +1,4 @@
-"""What is known of a shard without opening it: its names, its seal, its record.
+"""What is known of a shard without opening it: its names, its seal, its record, its sums.
 
 Invariant: a record carries a checksum of itself and of each file, so that nothing damaged is taken
 for data. Pure values and text; must not touch files or Arrow.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -27,7 +27,34 @@ _READ_VERSIONS: Final = (1, SCHEMA_VERSION)  # what can be read
 TABLES: Final = ("decisions", "seats", "episodes")
 """The tables of a shard, in the order in which they are written."""
 
+MERGING: Final = "compact"
+"""The worker id, which no worker has, of shards that others were merged into."""
+
 _SHARD_ID = re.compile(r"(?P<worker>[A-Za-z0-9][A-Za-z0-9_-]*)-(?P<number>\d{4,})")
+
+
+class AgentSums(msgspec.Struct, frozen=True):
+    """What one agent did in a set of episodes."""
+
+    episodes: int  # in which it sat
+    seats: int  # that it took
+    faults: int  # attempts with a fault
+    fallbacks: int  # decisions that a fallback took in its place
+
+
+class Sums(msgspec.Struct, frozen=True):
+    """What a set of episodes adds up to."""
+
+    episodes: int = 0
+    faults: int = 0  # attempts with a fault, all seats
+    clock_events: int = 0  # episodes in which time decided something
+    cost_usd: float = 0.0
+    tokens_in: int = 0  # cached ones included
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    first_s: float | None = None  # unix time at which the first of them was handed to the store; None: empty
+    last_s: float | None = None  # and the last
+    agents: dict[str, AgentSums] = {}  # by name in the pool
 
 
 class FileSeal(msgspec.Struct, frozen=True):
@@ -44,6 +71,7 @@ class SealedShard(msgspec.Struct, frozen=True):
     shard_id: str
     indexes: tuple[int, ...]  # schedule indexes of its episodes, in the order of its rows
     files: dict[str, FileSeal]  # by table
+    sums: Sums | None = None  # over all of its rows
 
     @property
     def rows(self) -> dict[str, int]:
@@ -68,13 +96,21 @@ class ShardRecord(msgspec.Struct, frozen=True):
     files: dict[str, FileSeal]  # by table
     accepted: tuple[tuple[int, int], ...]  # schedule indexes whose rows here count
     superseded: tuple[tuple[int, int], ...]  # second copies: never read, counted in the spend
-    committed: str  # ISO 8601 UTC
+    committed: str  # ISO 8601 UTC; of a merged shard: the latest of those in it
     schema_version: int = SCHEMA_VERSION
+    sums: Sums | None = None  # over the accepted rows; None: written before records had sums
+    superseded_sums: Sums | None = None  # over second copies, those that merging left behind too
+    merged: tuple[str, ...] = ()  # shards whose place it takes: their own records count no more
 
     @property
     def num_accepted(self) -> int:
         """Number of episodes that count."""
         return sum(stop - start for start, stop in self.accepted)
+
+    @property
+    def num_bytes(self) -> int:
+        """Size of its files."""
+        return sum(seal.size for seal in self.files.values())
 
 
 class DamagedShard(msgspec.Struct, frozen=True):
@@ -127,6 +163,38 @@ def check_shard_id(shard_id: str) -> str:
     if not _SHARD_ID.fullmatch(shard_id):
         raise ValueError(f"expected a shard id like 'w3f-0-0001' (worker id, dash, number), got {shard_id!r}")
     return shard_id
+
+
+def is_merged_id(shard_id: str) -> bool:
+    """True for the id of a shard that others were merged into: without a record it holds nothing new."""
+    return shard_id.startswith(f"{MERGING}-")
+
+
+def standing(records: Iterable[ShardRecord]) -> list[ShardRecord]:
+    """The records that count: those that another one names as merged do not.
+
+    Args:
+        records: all that can be read, in order.
+    """
+    records = list(records)
+    gone = {shard_id for record in records for shard_id in record.merged}
+    return [record for record in records if record.shard_id not in gone]
+
+
+def records_seal(records: Iterable[ShardRecord]) -> str:
+    """Hashes what a run holds: another shard, another byte or another accepted episode changes it.
+
+    Args:
+        records: those that count, in any order.
+
+    Returns:
+        64 hexadecimal digits.
+    """
+    entries = sorted(
+        (r.shard_id, sorted((table, seal.sha256) for table, seal in r.files.items()), r.accepted)
+        for r in records
+    )
+    return hashlib.sha256(json.dumps(entries, separators=(",", ":")).encode()).hexdigest()
 
 
 def file_name(shard_id: str, table: str) -> str:

@@ -2,57 +2,104 @@
 
 Invariant: money that unfinished or superseded episodes cost counts too. The file `spent` has it to the last
 reply that was booked, with what requests under way are expected to cost; when a driver is killed, they count.
+It also says what counted for the rates of each account then, so that no minute around `resume` holds more.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from cogeval.store.columns import to_numpy
-from cogeval.store.read import read_tables, superseded_spend
+from cogeval.core.budget import Recent
+from cogeval.store.places import PlaceLike, place_at
 from cogeval.store.run import RunDir
+from cogeval.store.spool import make_spool, spool_of
+from cogeval.store.totals import Totals, totals_of
 
 _FILE: Final = "spent"
-_WIDTH: Final = 64  # of its one line, written over in place: no reader sees half of it
+_WIDTH: Final = 64  # at least, of its one line, written over in place: no reader sees half of it
 
 
 class SpendFile:
     """Keeps the money of a run up to date on disk; one process at a time has it open.
 
     Args:
-        run_path: the run's directory.
+        run_path: the run's place.
     """
 
-    __slots__ = ("_fd",)
+    __slots__ = ("_fd", "_width")
 
-    def __init__(self, run_path: str | Path) -> None:
-        self._fd = os.open(Path(run_path) / _FILE, os.O_WRONLY | os.O_CREAT, 0o644)
+    def __init__(self, run_path: PlaceLike) -> None:
+        directory = _home(run_path)
+        if not directory.exists():
+            make_spool(directory)
+        self._fd = os.open(directory / _FILE, os.O_WRONLY | os.O_CREAT, 0o644)
+        self._width = max(_WIDTH, os.fstat(self._fd).st_size)
 
-    def write(self, spent_usd: float, expected_usd: float) -> None:
-        """Writes what is spent, and what requests under way are expected to cost.
+    def write(
+        self,
+        spent_usd: float,
+        expected_usd: float,
+        recent: Mapping[str, Recent] | None = None,
+        now: float = 0.0,
+    ) -> None:
+        """Writes what is spent, what requests under way are expected to cost, and what counts for rates.
 
         A file that cannot be written keeps what it had: the log has what was spent some seconds ago.
         """
+        line = f"{spent_usd:.9f} {expected_usd:.9f}"
+        if recent:
+            past_s = time.time() - now  # by the clock that others have too
+            line += f" {json.dumps({name: (*of[:2], of.at + past_s) for name, of in recent.items()})}"
+        self._width = max(self._width, len(line) + 1)
         with contextlib.suppress(OSError):
-            os.pwrite(self._fd, f"{spent_usd:.9f} {expected_usd:.9f}".ljust(_WIDTH - 1).encode() + b"\n", 0)
+            os.pwrite(self._fd, line.ljust(self._width - 1).encode() + b"\n", 0)
 
     def close(self) -> None:
         """Closes the file."""
         os.close(self._fd)
 
 
-def _filed_usd(run: RunDir) -> float:
-    """What the file says, requests under way included; 0 when there is none."""
+def filed_usd(run_path: PlaceLike) -> float:
+    """What the file says is spent, requests under way included; 0 when there is none."""
     try:
-        spent, expected = (run.path / _FILE).read_text(encoding="ascii").split()
+        spent, expected = _fields(run_path)[:2]
         return float(spent) + float(expected)
     except (OSError, ValueError):
         return 0.0
+
+
+def recent_of(run_path: PlaceLike, now: float) -> dict[str, Recent]:
+    """What the file says that counted for rates, by account; nothing when it does not say.
+
+    Args:
+        run_path: the run's place.
+        now: as the clock says whose times are wanted.
+    """
+    try:
+        (said,) = _fields(run_path)[2:]
+        accounts = msgspec.json.decode(said, type=dict[str, Recent])
+    except (OSError, ValueError, msgspec.MsgspecError):
+        return {}
+    past_s = time.time() - now
+    return {name: of._replace(at=min(now, of.at - past_s)) for name, of in accounts.items()}
+
+
+def _home(run: PlaceLike) -> Path:
+    """Where the file is: beside the manifest, or, of a run in an object store, with its open shards."""
+    place = place_at(run)
+    return spool_of(place) if place.path is None else place.path
+
+
+def _fields(run_path: PlaceLike) -> list[str]:
+    return (_home(run_path) / _FILE).read_text(encoding="ascii").split(maxsplit=2)
 
 
 class Spend(msgspec.Struct, frozen=True):
@@ -78,12 +125,20 @@ def paused_entry(spent_usd: float, cap_usd: float) -> dict[str, Any]:
     return {"event": "paused", "usd": spent_usd, "cap_usd": cap_usd}
 
 
-def spend_of(run: RunDir) -> Spend:
-    """Adds up what a run has spent."""
-    seats = read_tables(run, ("seats",), ("cost_usd",)).seats
-    recorded_usd = float(to_numpy(seats["cost_usd"]).sum()) + superseded_spend(run)["cost_usd"]
-    booked_usd, cap_usd = _filed_usd(run), None
-    for entry in run.log_lines():
+def spend_of(
+    run: RunDir, totals: Totals | None = None, log: Iterable[Mapping[str, Any]] | None = None
+) -> Spend:
+    """Adds up what a run has spent.
+
+    Args:
+        run: the run.
+        totals: what its records add up to; None: they are read.
+        log: the events of its log; None: they are read.
+    """
+    totals = totals or totals_of(run)
+    recorded_usd = totals.sums.cost_usd + totals.superseded.cost_usd
+    booked_usd, cap_usd = filed_usd(run.place), None
+    for entry in run.log_lines() if log is None else log:
         event = entry.get("event")
         if event in ("spent", "paused"):
             booked_usd = max(booked_usd, float(entry["usd"]))
@@ -92,3 +147,9 @@ def spend_of(run: RunDir) -> Spend:
         elif event == "dispatch":  # somebody went on
             cap_usd = None
     return Spend(max(recorded_usd, booked_usd), cap_usd, booked_usd)
+
+
+def recorded_cost(run: RunDir) -> tuple[int, float]:
+    """How many episodes are recorded and what they cost together; none where that was nothing."""
+    sums = totals_of(run).sums
+    return (sums.episodes, sums.cost_usd) if sums.cost_usd > 0 else (0, 0.0)

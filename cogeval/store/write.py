@@ -7,7 +7,6 @@ Must not commit anything: a shard exists by its record, which only the driver wr
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import time
@@ -21,40 +20,52 @@ import pyarrow as pa
 from cogeval.core.record import Episode
 from cogeval.errors import RunError
 from cogeval.store.batches import EpisodeBuffer
-from cogeval.store.files import naming_full_disk, publish, write_all
+from cogeval.store.files import naming_full_disk, write_all
+from cogeval.store.final import FinalFile
+from cogeval.store.places import PlaceLike, place_at
+from cogeval.store.roots import SHARDS
 from cogeval.store.schema import SCHEMAS
 from cogeval.store.shards import (
     TABLES,
-    FileSeal,
     SealedShard,
     check_shard_id,
     file_name,
     hot_name,
 )
+from cogeval.store.spool import make_spool, spool_of
+from cogeval.store.sums import sums_of
 
 _HOT = pa.ipc.IpcWriteOptions(use_threads=False)
-_FINAL = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1), use_threads=False)
-_ROWS_PER_BATCH = 1 << 20  # few big batches: small ones cost their readers more than they save
 
 
 class ShardWriter:
     """Collects finished episodes of one shard.
 
     Args:
-        run_path: the run's directory.
+        run: the run's place.
         shard_id: ``<worker id>-<nnnn>``, never used before in this run.
         agent_names: names that the lineups' indexes stand for.
         worker: name of the worker, a column of the episodes.
+        spool: where its streams lie on this host; None: as `spool_of` has it.
 
     Raises:
         ValueError: the shard id is malformed.
     """
 
     def __init__(
-        self, run_path: Path | str, shard_id: str, *, agent_names: Sequence[str], worker: str
+        self,
+        run: PlaceLike,
+        shard_id: str,
+        *,
+        agent_names: Sequence[str],
+        worker: str,
+        spool: Path | None = None,
     ) -> None:
+        place = place_at(run)
         self.shard_id = check_shard_id(shard_id)
-        self._directory = Path(run_path) / "shards"
+        self._shards = place.sub(SHARDS)
+        self._spool = spool_of(place) if spool is None else spool
+        self._is_apart = place.path is None  # the streams lie elsewhere than the finished files
         self._buffer = EpisodeBuffer(agent_names, worker)
         self._indexes: dict[int, None] = {}  # an ordered set
         self._batches: dict[str, list[Any]] = {table: [] for table in TABLES}
@@ -123,7 +134,9 @@ class ShardWriter:
         batches = self._buffer.batches()
         try:
             if self._streams is None:
-                self._streams = HotStreams(self._directory, self.shard_id)
+                if self._is_apart:
+                    make_spool(self._spool)
+                self._streams = HotStreams(self._spool, self.shard_id)
             self._streams.append(batches)
         except BaseException:
             self.close()
@@ -136,23 +149,28 @@ class ShardWriter:
     def seal(self) -> SealedShard:
         """Finishes the shard: flushes the rest and writes the final files.
 
-        The streams stay until the driver has committed the shard.
+        The streams stay until the driver has committed the shard; those of a run in an object store until
+        all files are there, for then they are recovered from there.
 
         Returns:
             What the driver needs to commit it.
 
         Raises:
             StoreFull: there is no room; what was flushed can be recovered.
-            RunError: the shard is empty or closed, or was recovered by the driver meanwhile.
+            RunError: the shard is empty or closed, or was recovered by the driver meanwhile; or the object
+                store does not take it, and what was flushed can be recovered on this host.
         """
         self.flush()
         if not self._indexes:
             raise RunError(f"expected at least one episode in shard {self.shard_id} to seal it, got none")
         self.close()
         try:
-            return write_files(
-                self._directory, self.shard_id, tuple(self._indexes), self._batches, replace=False
+            sealed = write_files(
+                self._shards, self.shard_id, tuple(self._indexes), self._batches, replace=False
             )
+            if self._is_apart:
+                remove_streams(self._spool, self.shard_id)
+            return sealed
         except (FileExistsError, FileNotFoundError) as error:
             raise RunError(
                 f"shard {self.shard_id} was recovered while its worker still wrote it; its worker must stop"
@@ -176,7 +194,7 @@ class HotStreams:
     crc32 of what this flush added, and a crc32 of itself. A flush without its line never happened.
 
     Args:
-        directory: the run's shards.
+        directory: where they lie.
         shard_id: the shard.
     """
 
@@ -226,6 +244,17 @@ class HotStreams:
         self.num_bytes += len(data)
 
 
+def remove_streams(directory: Path, shard_id: str) -> None:
+    """Removes what is there of a shard's streams.
+
+    Args:
+        directory: where they lie.
+        shard_id: the shard.
+    """
+    for stream in (*TABLES, "sums"):
+        (directory / hot_name(shard_id, stream)).unlink(missing_ok=True)
+
+
 def sums_line(numbers: Sequence[int]) -> bytes:
     """A line of the checksum stream.
 
@@ -248,7 +277,7 @@ def read_sums(data: bytes) -> list[list[int]]:
 
 
 def write_files(
-    directory: Path,
+    shards: PlaceLike,
     shard_id: str,
     indexes: tuple[int, ...],
     batches: dict[str, list[Any]],
@@ -258,7 +287,7 @@ def write_files(
     """Writes the final files of a shard, episodes last: whoever sees those sees all.
 
     Args:
-        directory: the run's shards.
+        shards: the place of the run's shards.
         shard_id: the shard.
         indexes: schedule indexes of its episodes.
         batches: by table, in order.
@@ -267,15 +296,11 @@ def write_files(
     Returns:
         The seal.
     """
-    files = {}
+    place, files = place_at(shards), {}
+    tables = {t: pa.Table.from_batches(batches[t], SCHEMAS[t]).unify_dictionaries() for t in TABLES}
     for table in TABLES:
-        rows = pa.Table.from_batches(batches[table], SCHEMAS[table])
-        # A file takes one dictionary per column, and big batches are fast to read.
-        rows = rows.unify_dictionaries().combine_chunks()
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_file(sink, SCHEMAS[table], options=_FINAL) as writer:
-            writer.write_table(rows, max_chunksize=_ROWS_PER_BATCH)
-        data = memoryview(sink.getvalue())
-        files[table] = FileSeal(rows.num_rows, data.nbytes, hashlib.sha256(data).hexdigest())
-        publish(directory / file_name(shard_id, table), data, replace=replace)
-    return SealedShard(shard_id, indexes, files)
+        file = FinalFile(SCHEMAS[table])
+        file.write(tables[table])
+        data, files[table] = file.finish()
+        place.publish(file_name(shard_id, table), data, replace=replace)
+    return SealedShard(shard_id, indexes, files, sums_of(tables))

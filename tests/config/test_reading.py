@@ -49,7 +49,7 @@ def test_the_name_of_a_variable_and_numbers_of_tokens_are_no_secrets(settings: d
     [
         ({"pool": {"agents": {3: {"kind": "random"}}}}, "pool.agents: expected text as a name, got 3"),
         ({"pool": {"agents": {" ": {"kind": "random"}}}}, "pool.agents: expected a name of 1 to 80"),
-        ({"run": {"root": "s3://bucket/runs"}}, "s3://bucket/runs"),
+        ({"run": {"root": "s3://key:hush@bucket/runs"}}, "take it out"),
         ({"rating": {"anchor": "quak"}}, "known, closest first: quack"),
         ({"deadlines": {"on_fault": "basline"}}, "known, closest first: baseline"),
     ],

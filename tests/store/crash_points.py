@@ -1,7 +1,8 @@
 """Runs the store in children that kill themselves at their n-th touch of a file, for every n.
 
 ``crash_points.py write DIR`` writes, seals and commits two shards; ``crash_points.py recover DIR``
-recovers and commits what a dead worker left. Case n happens in DIR/n; what `flush` had returned for
+recovers and commits what a dead worker left; ``compact`` merges shards, ``tidy`` ends a merger that was
+killed after its record. Case n happens in DIR/n; what `flush` had returned for
 is in DIR/n/receipts. Ends at the first n that a child survives, with the number of kills on stdout.
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 
 from store_made import add, new_run, new_writer
 
+from cogeval.store.compact import compact
 from cogeval.store.recover import recover
 from cogeval.store.run import RunDir
 
@@ -95,17 +97,46 @@ def recover_and_commit(run: RunDir) -> None:
         run.commit(sealed, sealed.indexes)
 
 
+def leave_shards(run: RunDir) -> None:
+    """Three shards, two episodes of the last one second copies."""
+    for number, indexes in enumerate((range(6), range(6, 12), range(10, 16))):
+        writer = new_writer(run, f"w{number}-0000")
+        for index in indexes:
+            add(writer, index, usage=True)
+        sealed = writer.seal()
+        copies = set(sealed.indexes) & {10, 11} if number == 2 else set()
+        run.commit(sealed, set(sealed.indexes) - copies, copies)
+
+
+def leave_a_merger(run: RunDir) -> None:
+    """A merged shard, and all that it was merged from."""
+    leave_shards(run)
+    kept = {path: path.read_bytes() for path in run.shards_path.iterdir()}
+    compact(run)
+    for path, data in kept.items():
+        path.write_bytes(data)
+
+
+MODES = {
+    "write": (lambda _: None, write_two_shards),
+    "recover": (leave_streams, recover_and_commit),
+    "compact": (leave_shards, compact),
+    "tidy": (leave_a_merger, recover_and_commit),
+}
+"""What is there before, and what is killed."""
+
+
 def main() -> None:
     """Forks a child per crash point."""
     mode, directory = sys.argv[1], Path(sys.argv[2])
     for at in range(1, 500):
         run = new_run(directory / str(at))
-        if mode == "recover":
-            leave_streams(run)
+        prepare, attempt = MODES[mode]
+        prepare(run)
         child = os.fork()
         if child == 0:
             Death(at).arm()
-            (write_two_shards if mode == "write" else recover_and_commit)(run)
+            attempt(run)
             os._exit(0)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
             sys.stdout.write(str(at - 1))

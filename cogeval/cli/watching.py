@@ -1,0 +1,89 @@
+"""`cogeval status --watch`: the same again and again, until the run has ended.
+
+Invariant: only reads, and looks at no shard twice; a terminal is redrawn, anything else gets plain lines.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from rich.console import Group
+from rich.live import Live
+
+from cogeval.cli.app import INTERRUPTED
+from cogeval.cli.output import print_json, show
+from cogeval.cli.picturing import RUNNING, line_of, pictured, warn_of, way_out
+from cogeval.cli.progress import PLAIN_EVERY_S
+from cogeval.cli.standing import standing
+from cogeval.report.layout import make_console
+from cogeval.store.run import RunDir
+from cogeval.store.totals import KnownShards
+
+REDRAW_S: Final = 2.0
+GRACE_S: Final = 10.0
+"""How long a run without a driver is watched: one may be about to start, or to be resumed."""
+
+Show = Callable[[dict[str, Any]], None]
+
+
+def watch(run: RunDir, *, as_json: bool, sleep: Callable[[float], None] = time.sleep) -> int:
+    """Shows how a run stands until it is complete, or nobody has driven it for `GRACE_S`.
+
+    Args:
+        run: the run.
+        as_json: print one JSON object a look.
+        sleep: waits for so many seconds.
+
+    Returns:
+        The exit code.
+    """
+    on_terminal = sys.stdout.isatty() and not as_json
+    every_s = REDRAW_S if on_terminal else PLAIN_EVERY_S
+    try:
+        with _drawing(run) if on_terminal else _writing(as_json=as_json) as shown:
+            facts = _look_on(run, shown, every_s, sleep)
+    except KeyboardInterrupt:  # the way to leave: nothing is amiss
+        return INTERRUPTED
+    warn_of(facts, run)
+    if not as_json:
+        show(*way_out(facts, run))
+    return 0
+
+
+def _look_on(run: RunDir, shown: Show, every_s: float, sleep: Callable[[float], None]) -> dict[str, Any]:
+    """Looks until the run has ended; gives the last look."""
+    known = KnownShards()
+    idle_s = 0.0
+    while True:
+        began = time.monotonic()
+        facts = standing(run, known, digest=False)
+        shown(facts)
+        idle_s = 0.0 if facts["state"] == RUNNING else idle_s + every_s
+        if facts["state"] == "complete" or idle_s > GRACE_S:
+            return facts
+        sleep(max(0.1, every_s - (time.monotonic() - began)))
+
+
+@contextmanager
+def _drawing(run: RunDir) -> Iterator[Show]:
+    """Redraws in place."""
+    with Live(console=make_console(sys.stdout), auto_refresh=False) as live:
+        yield lambda facts: live.update(Group(*pictured(facts, run)), refresh=True)
+
+
+@contextmanager
+def _writing(*, as_json: bool) -> Iterator[Show]:
+    """Writes a line, or an object, a look."""
+
+    def shown(facts: dict[str, Any]) -> None:
+        if as_json:
+            print_json(facts)
+        else:
+            sys.stdout.write(line_of(facts) + "\n")
+        sys.stdout.flush()
+
+    yield shown

@@ -1,0 +1,96 @@
+"""From a URI to a file system of pyarrow.fs.
+
+Invariant: credentials come from the surroundings (environment, profile, role), never from the URI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from cogeval.errors import InputError, unknown_name
+from cogeval.store.addresses import check_address
+from cogeval.store.failures import said
+
+_FLAT: Final = ("s3", "gcs", "abfs")  # prefixes exist with what is under them
+_CONNECT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """What was opened by an address.
+
+    Args:
+        file_system: of pyarrow.fs.
+        directory: as the file system takes it.
+        base: what to put before a directory for its URI.
+        parameters: of the URI, in order.
+        is_flat: its directories need not be made.
+    """
+
+    file_system: Any
+    directory: str
+    base: str
+    parameters: tuple[tuple[str, str], ...]
+    is_flat: bool
+
+
+def open_file_system(uri: str) -> Opened:
+    """Opens the file system that a URI means; asks nothing of it.
+
+    Raises:
+        InputError: there is none, a parameter is unknown, or a secret is in it.
+    """
+    check_address(uri)
+    parts = urlsplit(uri)
+    parameters = tuple(sorted(parse_qsl(parts.query, keep_blank_values=True)))
+    try:
+        if parts.scheme == "s3":
+            file_system, directory = _s3(parts, dict(parameters))
+        else:
+            file_system, directory = fs.FileSystem.from_uri(uri)
+    except (pa.ArrowException, ValueError, OSError, NotImplementedError) as error:
+        raise InputError(
+            f"run.root: expected a URI that pyarrow.fs opens, got {uri!r}: {said(error)}"
+        ) from None
+    lead = "/" if directory.startswith("/") else ""
+    directory = lead + "/".join(filter(None, directory.split("/")))
+    if directory in ("", "/"):
+        raise InputError(f"run.root: expected a bucket or directory in the URI, got {uri!r}")
+    shown = "/".join(filter(None, f"{parts.netloc}{unquote(parts.path)}".split("/")))
+    if not shown.endswith(directory):
+        raise InputError(f"run.root: expected a URI with its directory at its end, got {uri!r}")
+    base = f"{parts.scheme}://{shown[: len(shown) - len(directory)]}"
+    return Opened(file_system, directory, base, parameters, file_system.type_name in _FLAT)
+
+
+def _s3(parts: SplitResult, parameters: dict[str, str]) -> tuple[Any, str]:
+    """Opens S3 ourselves: a URI cannot say how long to wait, nor that small objects go in one request."""
+    for name in parameters:
+        if name not in _S3_PARAMETERS:
+            raise unknown_name("parameter of an s3:// URI", name, _S3_PARAMETERS)
+    options = {name: _S3_PARAMETERS[name](value) for name, value in parameters.items()}
+    file_system = fs.S3FileSystem(connect_timeout=_CONNECT_S, allow_delayed_open=True, **options)
+    return file_system, f"{parts.netloc}{unquote(parts.path)}"
+
+
+def _switch(value: str) -> bool:
+    if value.lower() not in ("true", "false", "1", "0"):
+        raise ValueError(f"expected true or false, got {value!r}")
+    return value.lower() in ("true", "1")
+
+
+_S3_PARAMETERS: Final[dict[str, Callable[[str], Any]]] = {
+    "region": str,
+    "scheme": str,
+    "endpoint_override": str,
+    "anonymous": _switch,
+    "allow_bucket_creation": _switch,
+    "force_virtual_addressing": _switch,
+    "tls_ca_file_path": str,
+}

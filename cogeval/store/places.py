@@ -1,0 +1,228 @@
+"""Places: the directories of a store, on a file system or in an object store.
+
+Invariant: a name in a place has its whole content or does not exist; who reads never sees half of it.
+Must not know what the contents mean.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from cogeval.store.addresses import check_address, file_path, is_address
+from cogeval.store.files import Bytes, naming_full_disk, publish, sync_directory
+
+
+class Place(Protocol):
+    """A directory of a store. Pickles as its address: whoever gets it opens it anew."""
+
+    @property
+    def uri(self) -> str:
+        """What opens it again with `place_at`; no secret is in it."""
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+
+    @property
+    def path(self) -> Path | None:
+        """The directory on this host; None in an object store."""
+
+    @property
+    def parent(self) -> Place:
+        """The place that it lies in."""
+
+    def resolved(self) -> Place:
+        """The same place by the one address that all its addresses lead to, wherever a process stands."""
+
+    def where(self, name: str = "") -> str:
+        """How to name it, or something in it, in a message."""
+
+    def sub(self, name: str) -> Place:
+        """The place of that name in it."""
+
+    def exists(self) -> bool:
+        """True when it is there; one in an object store is when something is in it."""
+
+    def make(self, *, new: bool = False) -> None:
+        """Makes it, and what it lies in.
+
+        Raises:
+            FileExistsError: it is there and `new` is True.
+            OSError: it cannot be made.
+        """
+
+    def names(self, pattern: str = "*") -> list[str]:
+        """Names in it that match a pattern, places among them, in order; none when it is not there."""
+
+    def size(self, name: str) -> int | None:
+        """Bytes under a name; None when there is nothing."""
+
+    def read(self, name: str) -> bytes:
+        """The whole content under a name.
+
+        Raises:
+            FileNotFoundError: there is nothing.
+            OSError: it cannot be read.
+        """
+
+    def read_each(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
+        """The contents under many names, in their order; the error in place of one that cannot be read."""
+
+    def publish(self, name: str, data: Bytes, *, replace: bool) -> None:
+        """Makes a name appear with its whole content.
+
+        Args:
+            name: in this place.
+            data: the content.
+            replace: whether there may be something under that name. An object store looks before it
+                writes: names that two may want at once need a protocol of their own there.
+
+        Raises:
+            FileExistsError: the name is taken and `replace` is False.
+            StoreFull: there is no room.
+            OSError: it cannot be written.
+        """
+
+    def remove(self, name: str) -> None:
+        """Removes what is under a name, if anything is."""
+
+    def rename(self, name: str, to: str) -> None:
+        """Gives something another name; in an object store there are both for a moment."""
+
+    def remove_all(self) -> None:
+        """Removes the place and everything in it."""
+
+
+PlaceLike: TypeAlias = "Place | Path | str"
+
+
+def place_at(where: PlaceLike) -> Place:
+    """The place at a path or URI.
+
+    Args:
+        where: a directory, or any URI that pyarrow.fs opens, such as ``s3://bucket/prefix?region=eu-west-1``.
+
+    Raises:
+        InputError: the URI holds a secret, or names no file system that there is.
+    """
+    if isinstance(where, Path):
+        return LocalPlace(where)
+    if not isinstance(where, str):
+        return where
+    if not is_address(where):
+        return LocalPlace(Path(where))
+    check_address(where)
+    path = file_path(where)
+    if path is not None:
+        return LocalPlace(path)
+    # Importing pyarrow takes a third of a second, which shell completion on a disk need not pay.
+    from cogeval.store.objects import open_objects
+
+    return open_objects(where)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPlace:
+    """A directory of a file system, with rename, hard links and fsync.
+
+    Args:
+        directory: its path.
+    """
+
+    directory: Path
+
+    @property
+    def uri(self) -> str:
+        """Its path."""
+        return str(self.directory)
+
+    @property
+    def name(self) -> str:
+        """The last part of its path, wherever it was named from."""
+        return self.directory.resolve().name
+
+    @property
+    def path(self) -> Path | None:
+        """Its path."""
+        return self.directory
+
+    @property
+    def parent(self) -> LocalPlace:
+        """The directory that it lies in."""
+        return LocalPlace(self.directory.parent)
+
+    def resolved(self) -> LocalPlace:
+        """The same by its absolute path without links."""
+        return LocalPlace(self.directory.resolve())
+
+    def where(self, name: str = "") -> str:
+        """The path."""
+        return str(self.directory / name)
+
+    def sub(self, name: str) -> LocalPlace:
+        """The directory of that name in it."""
+        return LocalPlace(self.directory / name)
+
+    def exists(self) -> bool:
+        """True when it is a directory."""
+        return self.directory.is_dir()
+
+    def make(self, *, new: bool = False) -> None:
+        """See `Place`."""
+        with naming_full_disk(self.directory):
+            self.directory.parent.mkdir(parents=True, exist_ok=True)
+            self.directory.mkdir(exist_ok=not new)
+            if new:
+                sync_directory(self.directory.parent)
+
+    def names(self, pattern: str = "*") -> list[str]:
+        """See `Place`."""
+        try:
+            return sorted(name for name in os.listdir(self.directory) if fnmatchcase(name, pattern))  # noqa: PTH208 - names only
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def size(self, name: str) -> int | None:
+        """See `Place`."""
+        try:
+            return (self.directory / name).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def read(self, name: str) -> bytes:
+        """See `Place`."""
+        return (self.directory / name).read_bytes()
+
+    def read_each(self, names: Iterable[str]) -> Iterator[tuple[str, bytes | OSError]]:
+        """See `Place`."""
+        for name in names:
+            try:
+                yield name, self.read(name)
+            except OSError as error:
+                yield name, error
+
+    def publish(self, name: str, data: Bytes, *, replace: bool) -> None:
+        """See `Place`."""
+        publish(self.directory / name, data, replace=replace)
+
+    def remove(self, name: str) -> None:
+        """See `Place`."""
+        (self.directory / name).unlink(missing_ok=True)
+
+    def rename(self, name: str, to: str) -> None:
+        """See `Place`."""
+        (self.directory / name).replace(self.directory / to)
+        sync_directory(self.directory)
+
+    def remove_all(self) -> None:
+        """See `Place`; never follows a link."""
+        if self.directory.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(self.directory))
+        shutil.rmtree(self.directory)

@@ -1,0 +1,59 @@
+"""What a merger that was killed leaves behind, and how it goes.
+
+Invariant: nothing is removed but shards that an intact merged shard has replaced, and merged shards
+without a record, whose rows are all in their sources. Only for the holder of the run's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cogeval.store.intact import find_damage
+from cogeval.store.run import RunDir
+from cogeval.store.shards import (
+    TABLES,
+    DamagedShard,
+    ShardRecord,
+    file_name,
+    is_merged_id,
+    record_name,
+    set_aside_name,
+)
+
+
+def tidy(run: RunDir, merged: Sequence[ShardRecord] | None = None) -> list[DamagedShard]:
+    """Ends mergers: removes what they replaced, and what was written of those that never came to be.
+
+    A merged shard that is damaged while its sources are still there is set aside: they count again.
+
+    Args:
+        run: the run, locked.
+        merged: records of merged shards to end; None: all there are, and unfinished ones.
+
+    Returns:
+        The merged shards that were set aside.
+    """
+    names, aside = set(run.shards.names()), []
+    for record in run.records() if merged is None else merged:
+        left = [name for shard_id in record.merged for name in _names(shard_id) if name in names]
+        if not left:
+            continue
+        damage = find_damage(run, record)
+        if damage is not None:
+            run.set_aside(damage)
+            aside.append(damage)
+            continue
+        # Records last: files without one would be taken for what a dead worker left.
+        for name in sorted(left, key=lambda name: name.endswith(".json")):
+            run.shards.remove(name)
+    if merged is None:
+        for name in names:
+            shard_id = name.split(".")[0]
+            is_settled = {record_name(shard_id), set_aside_name(shard_id)} & names
+            if is_merged_id(shard_id) and (not is_settled or name.endswith(".tmp")):
+                run.shards.remove(name)
+    return aside
+
+
+def _names(shard_id: str) -> list[str]:
+    return [*(file_name(shard_id, table) for table in TABLES), record_name(shard_id)]
