@@ -36,6 +36,8 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     timer: ThinkTimer  # `with request.timer.queued():` around waits that are not thinking
     hint: str | None = None  # after an unreadable or illegal reply: what was wrong with it
     budget_s: float | None = None  # think time allowed; None: unlimited
+    memory: bytes = b""  # of the seat's last accepted reply that gave one
+    seed: int | None = None  # a 64-bit draw of the seat's own; None: nobody drew one
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
@@ -49,6 +51,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     text: str | None = None  # the reply as it was received
     model: str | None = None  # as the provider returned it
     finish_reason: str | None = None
+    memory: bytes | None = None  # 64 KB at most, for the next request once this is accepted; None: as it was
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -59,11 +62,28 @@ class Price(msgspec.Struct, frozen=True):
     cached_input: float | None = None  # None: as other input
 
 
+class RemoteAgents(Protocol):
+    """Agents that decide in seat actors."""
+
+    async def ask(self, agent: str, request: Request) -> Reply:
+        """Lets one decision be made; a wait for a free actor is no thinking of the request's timer.
+
+        Args:
+            agent: its name in the pool.
+            request: as for an agent beside the episode.
+
+        Raises:
+            RecordedFaultError: the agent failed.
+            HostError: there is nobody who could decide.
+        """
+
+
 class Resources(msgspec.Struct, frozen=True):
     """What a process that plays episodes shares among its agents."""
 
     quota: Quota = UNLIMITED
     prices: Mapping[str, Price] = MappingProxyType({})  # model, as a pool names it -> price
+    remote: RemoteAgents | None = None  # None: agents with the placement actor live in this process
 
 
 class Agent(Protocol):

@@ -66,6 +66,10 @@ class ThinkTimer:
         """Think time left (negative when overdrawn); None: unlimited."""
         return None if self._budget_s is None else self._budget_s - self.think_s
 
+    def forgive(self) -> None:
+        """Counts all thinking so far as waiting: it was lost through no fault of the seat."""
+        self._queued_s += self.think_s
+
     @contextmanager
     def queued(self) -> Iterator[None]:
         """Marks a wait (rate limit, queue, start-up) that is not charged to the seat."""

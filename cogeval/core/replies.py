@@ -12,6 +12,7 @@ import msgspec
 from cogeval.core.agent import Reply, Usage
 
 DETAIL_CHARS = 500  # of a fault's description that are kept
+MEMORY_BYTES = 65_536  # of a reply's memory
 _MOST_TOKENS = 1 << 40  # of one reply; what claims more is mistaken, and sums stay exact
 _MOST_USD = 1e6
 
@@ -32,6 +33,7 @@ def malformed(reply: Reply) -> str | None:
         and reply.model is None
         and reply.finish_reason is None
         and reply.think_s is None
+        and reply.memory is None
         and type(reply.queue_s) is float
         and reply.queue_s == 0.0
     ):
@@ -46,6 +48,11 @@ def malformed(reply: Reply) -> str | None:
     for text in texts:
         if text is not None and not isinstance(text, str):
             return f"expected text beside the action, got {type(text).__name__}"
+    if reply.memory is not None:
+        if type(reply.memory) is not bytes:
+            return f"expected memory in bytes, got {type(reply.memory).__name__}"
+        if len(reply.memory) > MEMORY_BYTES:
+            return f"expected at most {MEMORY_BYTES:,} bytes of memory, got {len(reply.memory):,}"
     return None if reply.usage is None else _wrong_usage(reply.usage)
 
 

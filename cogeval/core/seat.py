@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -23,6 +22,7 @@ from cogeval.core.quota import QuotaError
 from cogeval.core.record import FAULTS, ActionCodec, Attempt
 from cogeval.core.replies import DETAIL_CHARS, describe, malformed, too_late
 from cogeval.core.rng import Stream, stream
+from cogeval.core.threads import in_thread
 from cogeval.errors import ActionError, HostError, RecordedFaultError
 
 REPLY_CHARS = 1_000_000  # of a reply's text that are kept
@@ -72,6 +72,11 @@ def agent_stream(seed: int, seat: Seat, replicate: int = 0) -> Stream:
     return stream(seed, "agent", seat, replicate) if replicate else stream(seed, "agent", seat)
 
 
+def request_stream(seed: int, seat: Seat, replicate: int = 0) -> Stream:
+    """Where `Request.seed` comes from: another stream than the agent's own, which it draws from itself."""
+    return stream(seed, "request", seat, replicate)
+
+
 def _heard_out(task: asyncio.Task[Any]) -> None:
     """Hears how a question ended that nobody waits for any more, or asyncio would complain of it."""
     if not task.cancelled():
@@ -94,8 +99,8 @@ class SeatPlay:
     """
 
     __slots__ = (
-        "_agent", "_born_dead", "_clock", "_codec", "_deadlines", "_game", "_heard", "_scripted", "_seat",
-        "_seated", "_seed", "_sync",
+        "_agent", "_born_dead", "_clock", "_codec", "_deadlines", "_draws", "_game", "_heard", "_memory",
+        "_scripted", "_seat", "_seated", "_seed", "_sync",
     )  # fmt: skip
 
     def __init__(
@@ -122,7 +127,9 @@ class SeatPlay:
         self._agent: Agent | None = None
         self._born_dead: _Verdict | None = None
         self._sync = seated.deterministic
+        self._memory = b""
         if not isinstance(seated.agent, Scripted):
+            self._draws = request_stream(seed, seat, replicate)
             try:
                 self._agent = seated.agent(seat, agent_stream(seed, seat, replicate))
                 self._sync = seated.deterministic and not inspect.iscoroutinefunction(self._agent.decide)
@@ -193,7 +200,7 @@ class SeatPlay:
             reply: object = None
             verdict = None
             try:
-                reply = self._agent.decide(Request(observation, decision, timer, hint, None))
+                reply = self._agent.decide(self._request(observation, decision, timer, hint, None))
             except BaseException as error:  # noqa: BLE001 - nothing is awaited here: it is the agent's own
                 verdict = _failure(error)
             queue_s, think_s = timer.queue_s, timer.think_s
@@ -217,7 +224,10 @@ class SeatPlay:
         for number, limit_s in enumerate((self._deadlines.decision_s, self._deadlines.retry_s)):
             budget_s = None if self._seated.deterministic else limit_s
             timer = ThinkTimer(self._clock, budget_s)
-            request = Request(observation, decision, timer, hint, budget_s)
+            if begun is None:
+                request = self._request(observation, decision, timer, hint, budget_s)
+            else:  # it was asked already
+                request = Request(observation, decision, timer, hint, budget_s)
             reply, verdict = await self._ask(request, begun)
             think_s, queue_s = timer.think_s, timer.queue_s
             begun = None
@@ -230,6 +240,16 @@ class SeatPlay:
                 break
             hint = verdict.detail
         return attempts
+
+    def _request(
+        self,
+        observation: Any,
+        decision: Decision[Any],
+        timer: ThinkTimer,
+        hint: str | None,
+        budget_s: float | None,
+    ) -> Request:
+        return Request(observation, decision, timer, hint, budget_s, self._memory, self._draws.word())
 
     async def _ask(self, request: Request, begun: Awaitable[Any] | None) -> tuple[object, _Verdict | None]:
         """Waits for one reply; a verdict is given when there is none to judge."""
@@ -285,7 +305,7 @@ class SeatPlay:
                 return await begun, None
             if inspect.iscoroutinefunction(self._agent.decide):
                 return await self._agent.decide(request), None
-            reply, verdict = await _in_thread(self._agent.decide, request)
+            reply, verdict = await in_thread(self._agent.decide, request, _failure)
             if verdict is None and not isinstance(reply, Reply) and inspect.isawaitable(reply):
                 reply = await reply
             return reply, verdict
@@ -323,6 +343,8 @@ class SeatPlay:
         except BaseException as error:  # noqa: BLE001 - an ill-typed action may break its reader in any way
             what = f"expected an action of {self._game.spec.name}, got {type(reply.action).__name__}"
             return _Verdict(None, "unreadable", f"{what}: {describe(error)}"[:DETAIL_CHARS])
+        if reply.memory is not None:  # of an accepted reply: a retry starts from where the first try did
+            self._memory = reply.memory
         return _Verdict(action, None, None, text)
 
     def _attempt(
@@ -350,37 +372,3 @@ class SeatPlay:
 
 
 _NO_REPLY = Reply()
-
-
-async def _in_thread(decide: Callable[[Request], object], request: Request) -> tuple[object, _Verdict | None]:
-    """Calls a plain function in a thread of its own.
-
-    A pool would do for good agents, but one hanging agent after another would fill it, and then others
-    wait in their pending decisions. A thread that is given up is asked to end, which one that computes
-    does and one that sleeps does later; a daemon does not keep the process.
-    """
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[tuple[object, _Verdict | None]] = loop.create_future()
-
-    def deliver(outcome: tuple[object, _Verdict | None]) -> None:
-        if not answer.done():
-            answer.set_result(outcome)
-
-    def call() -> None:
-        outcome: tuple[object, _Verdict | None]
-        try:
-            outcome = decide(request), None
-        except BaseException as error:  # noqa: BLE001 - an agent's failure costs its own seat only
-            outcome = None, _failure(error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(deliver, outcome)
-
-    thread = threading.Thread(target=call, name="cogeval-seat", daemon=True)
-    thread.start()
-    try:
-        return await answer
-    except asyncio.CancelledError:
-        if thread.ident is not None:
-            ending = ctypes.py_object(SystemExit)
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ending)
-        raise

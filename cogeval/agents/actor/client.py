@@ -1,0 +1,298 @@
+"""The episodes' side of an agent's seat actors: who is asked, and what happens when an actor dies.
+
+Invariant: every decision gets one answer. What was in flight in an actor that died is asked again, first
+beside others, then alone in an actor; only one under which two actors have died alone is to blame.
+Knows replicas and their pool by protocol only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import heapq
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
+
+from cogeval.agents.actor.lanes import ALONE_DEATHS, FEW, Asked, Lane
+from cogeval.agents.actor.messages import Answer, News, Pool, Replica, ReplicaLostError
+from cogeval.agents.actor.options import ActorOptions
+from cogeval.agents.actor.wire import AnswerReader
+from cogeval.core.agent import Reply, Request
+from cogeval.core.game import AnyGame
+from cogeval.core.replies import describe
+from cogeval.errors import HostError
+
+_POLL_S: Final = 5.0  # longest that a replica is asked to wait for news
+_ANSWER_S: Final = 0.5  # in which a replica must answer what needs no thought
+_SLACK_S: Final = 1.0  # beyond poll and budget before a silent replica counts as hanging
+_LEAST_S: Final = 0.001
+_BLAME: Final = (
+    f"the seat actor's process ended {ALONE_DEATHS} times while it made this decision and no other"
+)
+
+
+class SeatClient:
+    """Asks the replicas of one agent; lives in the event loop of the episodes.
+
+    Args:
+        agent: its name in the pool of agents.
+        client_id: unique among the clients of the replicas.
+        pool: of the replicas.
+        game: that is played.
+        options: how decisions travel.
+    """
+
+    def __init__(self, agent: str, client_id: str, pool: Pool, game: AnyGame, options: ActorOptions) -> None:
+        self._agent = agent
+        self._client_id = client_id
+        self._pool = pool
+        self._linger_s = options.linger_ms / 1000
+        self._reader = AnswerReader(game)
+        self._lanes: dict[str, Lane] = {}  # that may be asked
+        self._gone: set[str] = set()
+        self._outbox: list[Asked] = []
+        self._open: dict[int, Asked] = {}
+        self._num_asked = 0
+        self._sending: asyncio.TimerHandle | None = None
+        self._watching: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._end: str | None = None  # why nobody is asked any more
+
+    async def ask(self, request: Request) -> Reply:
+        """Lets one decision be made.
+
+        Args:
+            request: its timer stands still until the agent has it.
+
+        Raises:
+            RecordedFaultError: the agent failed.
+            HostError: there are no replicas any more.
+        """
+        if self._end is not None:
+            raise HostError(self._end)
+        if self._watching is None:
+            self._watching = self._task(self._watch())
+        self._num_asked += 1
+        asked = self._open[self._num_asked] = Asked(self._num_asked, request)
+        self._outbox.append(asked)
+        self._send_soon()
+        try:
+            return self._reader.reply(await asked.answer)
+        except asyncio.CancelledError:
+            self._withdraw(asked)
+            raise
+        finally:
+            asked.go()
+            del self._open[asked.id]
+
+    async def close(self) -> None:
+        """Stops listening."""
+        self._finish(f"nobody asks the seat actors of {self._agent} any more")
+        if self._sending is not None:
+            self._sending.cancel()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _finish(self, why: str) -> None:
+        """Nobody is asked any more: everybody who waits is told."""
+        self._end = self._end or why
+        for asked in self._open.values():
+            if not asked.answer.done():
+                asked.answer.set_exception(HostError(self._end))
+        self._outbox.clear()
+
+    async def _watch(self) -> None:
+        """Keeps up with the list of replicas."""
+        version = -1
+        try:
+            while True:
+                version, replicas = await self._pool.replicas(version)
+                self._see(replicas)
+        except Exception as error:  # noqa: BLE001 - whatever it is: without its pool nobody can be asked
+            self._finish(f"the seat actors of {self._agent} cannot be reached: {describe(error)}")
+
+    def _see(self, replicas: Mapping[str, Replica]) -> None:
+        self._gone &= replicas.keys()
+        for replica_id in self._lanes.keys() - replicas.keys():
+            del self._lanes[replica_id]  # what is in flight there is collected, or lost, by its own task
+        for replica_id, replica in replicas.items():
+            if replica_id not in self._lanes and replica_id not in self._gone:
+                self._lanes[replica_id] = Lane(replica_id, replica)
+        self._send_soon()
+
+    def _send_soon(self) -> None:
+        if self._sending is None and self._outbox and self._lanes:
+            self._sending = asyncio.get_running_loop().call_later(self._linger_s, self._send)
+
+    def _send(self) -> None:
+        """Gives each decision to the replica that has the fewest."""
+        self._sending = None
+        if not self._lanes:
+            return
+        outbox, self._outbox = self._outbox, []
+        loads = [(len(lane.in_flight), name) for name, lane in self._lanes.items()]
+        heapq.heapify(loads)
+        groups: dict[str, list[Asked]] = {}
+        for asked in outbox:
+            if asked.answer.done():
+                continue
+            load, name = loads[0]
+            heapq.heapreplace(loads, (load + 1, name))
+            lane = asked.lane = self._lanes[name]
+            lane.in_flight[asked.id] = asked
+            groups.setdefault(name, []).append(asked)
+        for name, group in groups.items():
+            lane = self._lanes[name]
+            submit = self._task(self._submit(lane, group))
+            lane.submits.add(submit)
+            submit.add_done_callback(lane.submits.discard)
+            if lane.collecting is None:
+                lane.collecting = self._task(self._collect(lane))
+
+    async def _submit(self, lane: Lane, group: list[Asked]) -> None:
+        try:
+            await lane.replica.submit(self._client_id, tuple(asked.question() for asked in group))
+        except ReplicaLostError:
+            await self._lose(lane)
+        except Exception as error:  # noqa: BLE001 - an observation that cannot travel is no fault of a seat
+            why = f"decisions cannot be sent to the seat actors of {self._agent}: {describe(error)}"
+            for asked in group:
+                lane.in_flight.pop(asked.id, None)
+                if not asked.answer.done():
+                    asked.answer.set_exception(HostError(why))
+
+    async def _collect(self, lane: Lane) -> None:
+        """Listens to a replica while something is in flight there."""
+        while lane.in_flight and not lane.is_lost:
+            silence_s = lane.silence_s()
+            limit_s = None if silence_s is None else _POLL_S + silence_s + _SLACK_S
+            try:
+                news = await asyncio.wait_for(lane.replica.collect(self._client_id, _POLL_S), limit_s)
+            except TimeoutError:  # its event loop hangs: something that it runs keeps it
+                await self._kill(lane, is_known=False)
+            except Exception:  # noqa: BLE001 - whatever it is: what it was to bring is lost
+                await self._lose(lane)
+            else:
+                self._hear(lane, news)
+        lane.collecting = None
+
+    def _hear(self, lane: Lane, news: News) -> None:
+        in_flight = lane.in_flight
+        for number in news.begun:
+            if number in in_flight:
+                in_flight[number].begin()
+        for number in news.waiting:
+            if number in in_flight:
+                in_flight[number].pause()
+        for answer in news.answers:
+            asked = in_flight.pop(answer.id, None)
+            if asked is not None:
+                asked.settle(answer)
+
+    async def _lose(self, lane: Lane) -> None:
+        """A replica's process is gone: what was in flight there is asked again."""
+        if lane.is_lost:
+            return
+        self._bury(lane, counts=not lane.is_killed)
+        with contextlib.suppress(Exception):  # a pool that is gone is noticed by who watches it
+            await self._pool.lost(lane.id)
+
+    async def _kill(self, lane: Lane, *, is_known: bool) -> None:
+        """A replica hangs: its pool ends it.
+
+        Args:
+            lane: the replica's.
+            is_known: the decision that hangs is none of those in flight.
+        """
+        if lane.is_lost or lane.is_killed:
+            return
+        lane.is_killed = is_known
+        self._stop_asking(lane)
+        with contextlib.suppress(Exception):
+            await self._pool.hung(lane.id)
+        if not lane.is_lost:
+            self._bury(lane, counts=not is_known)
+
+    def _stop_asking(self, lane: Lane) -> None:
+        self._gone.add(lane.id)
+        if self._lanes.get(lane.id) is lane:
+            del self._lanes[lane.id]
+
+    def _bury(self, lane: Lane, *, counts: bool) -> None:
+        lane.is_lost = True
+        self._stop_asking(lane)
+        is_few = sum(not asked.is_alone for asked in lane.in_flight.values()) <= FEW
+        for asked in lane.in_flight.values():
+            if asked.survive(counts=counts, is_suspect=is_few):
+                self._outbox.append(asked)
+            else:
+                asked.settle(Answer(asked.id, fault="exception", detail=_BLAME))
+        lane.in_flight.clear()
+        if lane.collecting is not None and lane.collecting is not asyncio.current_task():
+            lane.collecting.cancel()
+        self._send_soon()
+
+    def _withdraw(self, asked: Asked) -> None:
+        """Nobody waits for it any more."""
+        lane = asked.lane
+        if lane is None or lane.in_flight.pop(asked.id, None) is None or self._end is not None:
+            return
+        is_first = not lane.withdrawn
+        lane.withdrawn[asked.id] = asked
+        if is_first:
+            self._task(self._cancel(lane))
+
+    async def _cancel(self, lane: Lane) -> None:
+        """Has a replica drop decisions; one that still holds one when its time is over hangs."""
+        await asyncio.sleep(self._linger_s)
+        dropped, lane.withdrawn = lane.withdrawn, {}
+        while dropped and not lane.is_lost:
+            held = await self._held(lane, dropped)
+            left_s = {number: dropped[number].request.timer.remaining_s() for number in held}
+            rest = {number: left for number, left in left_s.items() if left is not None}
+            if rest and min(rest.values()) <= 0:
+                await self._kill(lane, is_known=True)
+                return
+            dropped = {number: dropped[number] for number in rest}
+            if rest:
+                await asyncio.sleep(max(min(rest.values()), _LEAST_S))
+
+    async def _held(self, lane: Lane, dropped: Mapping[int, Asked]) -> list[int]:
+        """Which of these a replica cannot let go of."""
+        try:
+            if lane.submits:  # or it would drop what it has not got yet
+                await asyncio.wait(lane.submits, timeout=_ANSWER_S)
+            call = lane.replica.cancel(self._client_id, tuple(dropped))
+            return [number for number in await asyncio.wait_for(call, _ANSWER_S) if number in dropped]
+        except TimeoutError:
+            return [number for number, asked in dropped.items() if asked.is_begun]
+        except Exception:  # noqa: BLE001 - whatever it is: who collects there notices a death
+            return []
+
+
+class SeatClients:
+    """The clients of all agents that decide in seat actors: the `RemoteAgents` of an episode actor.
+
+    Args:
+        clients: agent, as its pool names it -> its client.
+    """
+
+    def __init__(self, clients: Mapping[str, SeatClient]) -> None:
+        self._clients = clients
+
+    async def ask(self, agent: str, request: Request) -> Reply:
+        """Lets one decision be made by one of the agent's replicas."""
+        return await self._clients[agent].ask(request)
+
+    async def close(self) -> None:
+        """Stops listening."""
+        for client in self._clients.values():
+            await client.close()

@@ -1,0 +1,268 @@
+"""The Ray actor that owns a run's seat actors, and its two other ends: in the driver and in a worker.
+
+Invariant: it lives and dies with its driver, and every seat actor with it. Who takes whose place is
+decided by the rosters; here they are only obeyed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import ray
+from ray import cloudpickle
+from ray.actor import ActorHandle
+from ray.exceptions import RayActorError, RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from cogeval import __version__
+from cogeval.agents.actor.build import options_of
+from cogeval.agents.actor.client import SeatClient, SeatClients
+from cogeval.agents.actor.messages import Replica
+from cogeval.agents.actor.options import ActorOptions
+from cogeval.cluster.plan import RunPlan
+from cogeval.cluster.seat_actor import RemoteReplica, start_seat_actor
+from cogeval.cluster.seat_fit import Need
+from cogeval.cluster.seat_pool import Roster
+from cogeval.errors import RunError
+
+NAMESPACE = "cogeval-seats"
+_CALLS = 10_000  # answered at once: one waits for each agent in each worker
+_WAIT_S = 10.0  # longest that a call waits for another list
+_BREATH_S = 0.02  # between the end of a seat actor and the start of another
+_ROOM_S = 60.0  # that seat actors may wait for room
+_CLOSE_S = 2.0  # that agents may take to put their things away
+
+
+class _Agent(msgspec.Struct, frozen=True):
+    pickled: bytes
+    options: ActorOptions
+
+    @property
+    def size(self) -> tuple[float, float, int]:
+        """What one of its actors needs, the scarcest first."""
+        return (self.options.gpus, self.options.cpus, self.options.memory_mb or 0)
+
+
+class SeatPool:
+    """Keeps the seat actors of all agents of one run.
+
+    Args:
+        import_paths: directories to import agents from.
+        agents: name in the pool -> the agent.
+    """
+
+    def __init__(self, import_paths: tuple[str, ...], agents: Mapping[str, _Agent]) -> None:
+        self._import_paths = import_paths
+        self._agents = agents
+        self._rosters = {
+            name: Roster(name, agent.options.replicas, agent.options.spares) for name, agent in agents.items()
+        }
+        self._actors: dict[str, ActorHandle] = {}  # by id, while they live
+        self._lives: set[asyncio.Task[None]] = set()
+        self._unplaced: set[str] = set()  # ids of those that wait for room
+        self._is_closed = False
+        self._changed = asyncio.Event()  # set, and replaced, at every change
+
+    async def begin(self) -> None:
+        """Starts them all, the largest first; returns when each has its room, before the agents are made."""
+        for name in sorted(self._agents, key=lambda name: self._agents[name].size, reverse=True):
+            self._complete(name)
+        while self._unplaced:
+            await self._changed.wait()
+
+    async def replicas(self, agent: str, known: int) -> tuple[int, dict[str, ActorHandle]]:
+        """Waits for another version of an agent's list than `known`; may give the same after a while.
+
+        Raises:
+            RuntimeError: there will be no seat actors of this agent any more.
+        """
+        roster = self._rosters[agent]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_WAIT_S):
+                while (not roster.active or roster.version == known) and roster.trouble is None:
+                    await self._changed.wait()
+        if roster.trouble is not None:
+            raise RuntimeError(roster.trouble)
+        return roster.version, {replica: self._actors[replica] for replica in roster.active}
+
+    async def lose(self, agent: str, replica: str) -> None:
+        """A worker says that a seat actor does not answer, or holds a decision past its time: ends it."""
+        self._lose(agent, replica, "a worker gave it up")
+
+    async def forget(self, worker: str) -> None:
+        """A worker is lost: nobody waits for what it has asked."""
+        for actor in self._actors.values():
+            actor.forget.remote(worker)
+
+    async def trouble(self) -> str:
+        """Waits until the run cannot go on, and says why."""
+        while True:
+            for roster in self._rosters.values():
+                if roster.trouble is not None:
+                    return f"seat actors of agent {roster.agent}: {roster.trouble}"
+            await self._changed.wait()
+
+    async def close(self) -> None:
+        """Lets the agents put their things away, then ends them."""
+        actors, self._actors = dict(self._actors), {}
+        self._is_closed = True
+        for life in self._lives:
+            life.cancel()
+        closing = [asyncio.ensure_future(_heard(actor.close.remote())) for actor in actors.values()]
+        if closing:
+            await asyncio.wait(closing, timeout=_CLOSE_S)
+        for actor in actors.values():
+            ray.kill(actor)
+
+    def _complete(self, agent: str) -> None:
+        for replica in () if self._is_closed else self._rosters[agent].begin():
+            self._unplaced.add(replica)
+            life = asyncio.ensure_future(self._live(agent, replica))
+            self._lives.add(life)
+            life.add_done_callback(self._lives.discard)
+
+    async def _live(self, agent: str, replica: str) -> None:
+        """One seat actor from its start to its end."""
+        known = self._agents[agent]
+        actor = start_seat_actor(self._import_paths, known.pickled, known.options)
+        self._actors[replica] = actor
+        try:
+            await actor.here.remote()
+            self._unplaced.discard(replica)
+            self._tell()
+            hello = await actor.hello.remote()
+            if hello["cogeval"] != __version__:
+                self._rosters[agent].fail(
+                    f"cogeval {hello['cogeval']} is installed on {hello['host']}, here {__version__}; "
+                    "install one version on every node"
+                )
+            self._rosters[agent].ready(replica)
+            self._tell()
+            await actor.alive.remote()
+        except RayActorError as error:
+            self._lose(agent, replica, f"they die as they start: {_last_line(error)}")
+        except RayError as error:
+            self._unplaced.discard(replica)
+            self._rosters[agent].fail(_last_line(error))
+            self._tell()
+
+    def _lose(self, agent: str, replica: str, why: str) -> None:
+        actor = self._actors.pop(replica, None)
+        if actor is None:
+            return
+        self._unplaced.discard(replica)
+        ray.kill(actor)  # dead already, or cut off, or held by what only its death ends
+        if self._rosters[agent].lost(replica, why):
+            self._tell()
+            # To start one takes a while, and whoever waits hears of the spare first.
+            asyncio.get_running_loop().call_later(_BREATH_S, self._complete, agent)
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+async def _heard(call: Any) -> None:
+    with contextlib.suppress(RayError):
+        await call
+
+
+def _last_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
+
+
+class RunSeats:
+    """The driver's hold on its run's pool: starts it, hears of its trouble, and ends it.
+
+    Args:
+        plan: the run.
+        name: of the pool's actor, unique in the cluster.
+    """
+
+    def __init__(self, plan: RunPlan, name: str) -> None:
+        agents = {
+            entry.name: _Agent(cloudpickle.dumps(entry.seated.agent), options)
+            for entry in plan.agents
+            if (options := options_of(entry.seated.agent)) is not None
+        }
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        remote = ray.remote(
+            max_restarts=0, max_task_retries=0, num_cpus=0, max_concurrency=_CALLS, scheduling_strategy=here
+        )(SeatPool)
+        self.actor: ActorHandle = remote.options(name=name, namespace=NAMESPACE).remote(
+            plan.import_paths, agents
+        )
+        self._begun: ray.ObjectRef = self.actor.begin.remote()
+        self._trouble: ray.ObjectRef = self.actor.trouble.remote()
+
+    def wait_for_room(self, needs: Sequence[Need]) -> None:
+        """Waits until each seat actor has its room: workers that came first could leave it in pieces.
+
+        Raises:
+            RunError: the cluster has it, but others hold it.
+        """
+        if not ray.wait([self._begun, self._trouble], timeout=_ROOM_S)[0]:
+            asked = "; ".join(f"{need.count} x {need.each()} for {need.agent}" for need in needs)
+            raise RunError(
+                f"seat actors found no room in {_ROOM_S:g} s ({asked}): other jobs hold what the cluster "
+                "has; `ray status` shows them, `cogeval resume` plays the run later"
+            )
+
+    def forget(self, worker: str) -> None:
+        """A worker is lost."""
+        self.actor.forget.remote(worker)
+
+    def trouble(self) -> str | None:
+        """Why the run cannot go on; None: it can."""
+        if not ray.wait([self._trouble], timeout=0)[0]:
+            return None
+        try:
+            why: str = ray.get(self._trouble)
+        except RayError as error:
+            return f"the pool of seat actors is lost ({_last_line(error)}); `cogeval resume` plays the rest"
+        return why
+
+    def close(self) -> None:
+        """Ends the seat actors and their pool."""
+        ray.wait([self.actor.close.remote()], timeout=2 * _CLOSE_S)
+        ray.kill(self.actor)
+
+
+class RemotePool:
+    """The seat actors of one agent, as a worker's client sees them.
+
+    Args:
+        pool: the handle of the run's `SeatPool`.
+        agent: its name in the pool.
+    """
+
+    def __init__(self, pool: ActorHandle, agent: str) -> None:
+        self._pool = pool
+        self._agent = agent
+
+    async def replicas(self, known: int) -> tuple[int, Mapping[str, Replica]]:
+        """Waits for another version of the list than `known`."""
+        version, actors = await self._pool.replicas.remote(self._agent, known)
+        return version, {replica: RemoteReplica(actor) for replica, actor in actors.items()}
+
+    async def lost(self, replica_id: str) -> None:
+        """Tells that a replica did not answer."""
+        await self._pool.lose.remote(self._agent, replica_id)
+
+    async def hung(self, replica_id: str) -> None:
+        """Asks for the end of a replica."""
+        await self._pool.lose.remote(self._agent, replica_id)
+
+
+def seat_clients(plan: RunPlan, worker: str, pool: ActorHandle) -> SeatClients:
+    """A worker's clients of all agents that have seat actors."""
+    clients = {
+        entry.name: SeatClient(entry.name, worker, RemotePool(pool, entry.name), plan.game, options)
+        for entry in plan.agents
+        if (options := options_of(entry.seated.agent)) is not None
+    }
+    return SeatClients(clients)
