@@ -7,7 +7,7 @@ LLM_VENV ?= .venv-llm
 LLM_READY := $(LLM_VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-llm lint format golden bench lock clean
+.PHONY: help setup run test test-llm chaos lint format golden bench lock clean
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -32,6 +32,10 @@ test: $(READY) ## Pass every test
 
 test-llm: $(READY) $(LLM_READY) ## Play with a real model on this machine (builds its server once: ten minutes)
 	@$(BIN)/python tests/llm_real/run.py --python $(LLM_VENV)/bin/python
+
+SEEDS ?= 50
+chaos: $(READY) ## Kill workers, nodes and drivers by 50 schedules (SEEDS=50) and prove each run (half an hour)
+	@$(BIN)/python tests/chaos/run.py --seeds $(SEEDS)
 
 $(LLM_READY): tests/llm_real/requirements.txt
 	@test -x $(LLM_VENV)/bin/python || $(PYTHON) -m venv $(LLM_VENV)
@@ -59,6 +63,7 @@ bench: $(READY) ## Measure speed and memory, and print the tables (about ten min
 	$(BIN)/python benchmarks/rating_speed.py
 	$(BIN)/python benchmarks/sweep_speed.py
 	$(BIN)/python benchmarks/driver_memory.py
+	$(BIN)/python benchmarks/big_run.py --episodes 100000
 
 lock: $(READY) ## Pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --group dev pyproject.toml -o requirements.lock

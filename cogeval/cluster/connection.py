@@ -6,19 +6,24 @@ and gone when the context ends; a cluster that was there before stays as it was.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import shutil
 import socket
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import ray
+from ray.exceptions import AuthenticationError
 
+from cogeval.cluster.lifeline import Lifeline
 from cogeval.cluster.plan import ClusterOptions
+from cogeval.cluster.seat_fit import UNKNOWN, Need, Node, check_each, fitting_workers, node_of, own_cpus
 from cogeval.errors import InputError, RunError
 
 _HOME = "cogeval-ray-"  # then the driver's pid: temporary directories of our own Rays
@@ -27,11 +32,12 @@ _OBJECT_STORE_BYTES = 100_000_000  # receipts are small and rows never pass thro
 
 
 @contextmanager
-def connected(options: ClusterOptions) -> Iterator[int]:
+def connected(options: ClusterOptions, needs: Sequence[Need] = ()) -> Iterator[int]:
     """Connects to Ray for the time of a run.
 
     Args:
         options: the address, and the number of workers that must fit.
+        needs: what seat actors ask for; they come on top of the workers.
 
     Yields:
         The number of workers to start.
@@ -44,26 +50,50 @@ def connected(options: ClusterOptions) -> Iterator[int]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else a warning at every start
     if ray.is_initialized():  # a caller (a notebook, a test) holds the connection
-        yield _fitting(options)
+        yield _fitting(options, needs)
         return
     if options.address is None:
-        with _own_ray(options):
-            yield options.workers or os.cpu_count() or 1
+        _check_machine(needs)
+        with _own_ray(options, needs):
+            yield fitting_workers(needs, _nodes(), options.workers or os.cpu_count() or 1)
         return
     check_address(options.address)
     try:
         ray.init(address=options.address, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise _no_cluster(options.address, error) from error
+    except (ConnectionError, ValueError, RuntimeError, AuthenticationError) as error:
+        raise _not_let_in(options.address, error) from error
     try:
         if _HOME in ray._private.worker._global_node.get_session_dir_path():
             raise InputError(
                 f"cluster.address: what answers at {options.address!r} is the private Ray of another run "
                 "and ends with it; name a cluster of yours as HOST:PORT"
             )
-        yield _fitting(options)
+        yield _fitting(options, needs)
     finally:
+        _leave()
+
+
+def lifeline() -> Lifeline:
+    """Watches the Ray that this process is connected to."""
+    node = ray._private.worker._global_node  # Ray has no public name for the socket
+    local = None if node is None else node.raylet_socket_name
+    return Lifeline(ray.get_runtime_context().gcs_address, local)
+
+
+def _leave() -> None:
+    """Disconnects, unless there is nothing left to disconnect from: Ray would wait for it for a minute."""
+    if not ray.is_initialized() or lifeline().look():
         ray.shutdown()
+    else:
+        atexit.unregister(ray._private.worker.shutdown)
+        atexit.register(_end_at_once)
+
+
+def _end_at_once() -> None:
+    """Ends a process that still holds a Ray that is lost: taken apart in order, it would crash."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _hush_ray() -> None:
@@ -100,23 +130,36 @@ def check_address(address: str | None) -> None:
 def _no_cluster(address: str, error: Exception) -> InputError:
     return InputError(
         f"cluster.address: no Ray cluster answers at {address!r} ({str(error).strip().splitlines()[0]}); "
-        "start one with `ray start --head`, or leave cluster.address out to play on this machine. A cluster "
-        "that asks for tokens, as new Rays do, needs the same RAY_AUTH_MODE and token here"
+        "start one with `ray start --head`, or leave cluster.address out to play on this machine"
     )
 
 
-def _fitting(options: ClusterOptions) -> int:
+def _not_let_in(address: str, error: Exception) -> InputError:
+    """Something listens there: Ray itself says no more than that it could not connect."""
+    return InputError(
+        f"cluster.address: what listens at {address!r} does not let this process in "
+        f"({str(error).strip().splitlines()[0]}). A Ray cluster that asks for a token, as new Rays do, wants "
+        "RAY_AUTH_MODE=token and the cluster's own token here, in RAY_AUTH_TOKEN or ~/.ray/auth_token; else "
+        "look whether it is a Ray head of the same version"
+    )
+
+
+def _fitting(options: ClusterOptions, needs: Sequence[Need]) -> int:
     """The number of workers, which must fit: Ray would wait silently for room that never comes."""
-    cpus = int(ray.cluster_resources().get("CPU", 0))
-    if cpus < 1:
+    nodes = _nodes()
+    if sum(node.cpus for node in nodes) < 1:
         raise InputError("the Ray cluster has no CPUs; add a node to it before the run")
-    workers = options.workers or cpus
-    if workers > cpus:
-        raise InputError(
-            f"cluster.workers: expected at most {cpus}, the CPUs of the cluster, got {workers}; "
-            "lower it or add nodes"
-        )
-    return workers
+    return fitting_workers(needs, nodes, options.workers)
+
+
+def _nodes() -> list[Node]:
+    return [node_of(n["NodeManagerAddress"], n["Resources"]) for n in ray.nodes() if n["Alive"]]
+
+
+def _check_machine(needs: Sequence[Need]) -> None:
+    """Our own Ray has CPUs for all, but one seat actor must not want more than there are."""
+    memory_mb = psutil.virtual_memory().total / 1e6
+    check_each(needs, [Node("this machine", os.cpu_count() or 1, UNKNOWN, memory_mb)])
 
 
 def _remove_abandoned(parent: Path) -> None:
@@ -128,7 +171,7 @@ def _remove_abandoned(parent: Path) -> None:
 
 
 @contextmanager
-def _own_ray(options: ClusterOptions) -> Iterator[None]:
+def _own_ray(options: ClusterOptions, needs: Sequence[Need]) -> Iterator[None]:
     # Socket paths have about 100 characters at most, which the temporary directory of macOS uses up.
     short = Path("/tmp")  # noqa: S108 - the directory made in it is private
     parent = short if short.is_dir() else Path(tempfile.gettempdir())
@@ -138,7 +181,7 @@ def _own_ray(options: ClusterOptions) -> Iterator[None]:
     try:
         ray.init(
             address="local",  # never one that another process left an address file of
-            num_cpus=max(cpus, options.workers or 0),
+            num_cpus=max(cpus, options.workers or 0) + own_cpus(needs),
             include_dashboard=False,
             log_to_driver=False,
             logging_level=logging.ERROR,
@@ -154,5 +197,5 @@ def _own_ray(options: ClusterOptions) -> Iterator[None]:
     try:
         yield
     finally:
-        ray.shutdown()
+        _leave()
         shutil.rmtree(home, ignore_errors=True)

@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-import msgspec
 import ray
 from ray import cloudpickle
 from ray.exceptions import RayActorError, RayError
 
-from cogeval.cluster.connection import connected
+from cogeval.cluster.chronicle import Chronicle
+from cogeval.cluster.connection import connected, lifeline
+from cogeval.cluster.lifeline import Lifeline
+from cogeval.cluster.nodes import check_nodes
 from cogeval.cluster.plan import ClusterOptions, Receipt, RunPlan
+from cogeval.cluster.progress import Observer, Outcome, Progress
 from cogeval.cluster.quota_actor import RunQuota
+from cogeval.cluster.ray_meters import RaySink
+from cogeval.cluster.remains import Remains
+from cogeval.cluster.seat_pool_actor import RunSeats
 from cogeval.cluster.signals import StopRequest
 from cogeval.cluster.tally import Tally
-from cogeval.cluster.workers import Pace, Worker, check_version, last_line
+from cogeval.cluster.workers import Pace, Patience, Worker, check_version, last_line
 from cogeval.errors import RunError
 from cogeval.schedule.ledger import Ledger
 from cogeval.schedule.log import attempts_from_log, log_entry
@@ -46,49 +52,14 @@ from cogeval.store.run import RunDir
 from cogeval.store.shards import SealedShard
 from cogeval.store.spend import paused_entry, spend_of, spent_entry
 
+__all__ = ["Observer", "Outcome", "Progress", "drive"]
+
 _OBSERVE_S = 0.5  # between two looks at the progress
 _DRAIN_S = 30.0  # longest wait for workers to seal their shards after a stop
+_CUT_OFF_S = 5.0  # the same when the cluster's head is lost
 _FINISH_S = 20.0  # that episodes under way may take to end when the money is spent
 _BOOK_S = 5.0  # between two entries of what was spent
 _START_ATTEMPTS = 3  # workers that may die before they answer, one after the other
-
-
-class Progress(msgspec.Struct, frozen=True):
-    """How far a run is; what observers are shown."""
-
-    run_id: str
-    total: int
-    recorded: int  # in committed shards, from earlier drivers too
-    finished: int  # flushed by workers, awaiting their shard's record
-    void: int
-    episodes_per_s: float  # over the last seconds; 0 when unknown
-    num_lost_workers: int
-    names: tuple[str, ...]
-    tally: Tally  # sums over the episodes that this driver saw finish
-    stopping: bool = False  # a stop was asked for: workers seal what is finished
-    spent_usd: float = 0.0  # of the whole run, unfinished episodes and earlier drivers included
-
-    @property
-    def done(self) -> int:
-        """Episodes that need no more playing."""
-        return self.recorded + self.finished + self.void
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """How a driver ended."""
-
-    complete: bool  # every scheduled episode is recorded or void
-    interrupted: bool  # a signal asked it to stop
-    progress: Progress
-    start_s: float  # until the first worker answered
-    num_played: int  # episodes finished by this driver's workers
-    window_s: float  # from the first receipt with finished episodes to the last
-    window_episodes: int  # finished in that time
-    paused: bool = False  # the spending cap was reached
-    spent_usd: float = 0.0  # of the whole run, unfinished episodes included; 0 when nobody kept books
-
-
-Observer = Callable[[Progress], None]
 
 
 def drive(plan: RunPlan, run: RunDir, options: ClusterOptions, observers: Sequence[Observer] = ()) -> Outcome:
@@ -105,16 +76,20 @@ def drive(plan: RunPlan, run: RunDir, options: ClusterOptions, observers: Sequen
 
     Raises:
         InputError: another driver holds the run, or the cluster does not fit.
-        RunError: a full disk, or workers that cannot start. What is committed stays intact.
+        RunError: a full disk, workers that cannot start, or a cluster that is lost. What is committed
+            stays intact.
     """
     with run.lock(), StopRequest() as stop:
         driver = _Driver(plan, run, options, observers, stop)
         driver.take_stock()
         if driver.complete or driver.paused:
             return driver.outcome()
-        with connected(options) as num_workers:
+        with connected(options, plan.seat_needs) as num_workers:
             stop.take_over()  # Ray has installed its own handlers
-            return driver.play(num_workers)
+            if options.address is not None:
+                check_nodes(run.place)
+            with lifeline() as line:
+                return driver.play(num_workers, line)
 
 
 class _Driver:
@@ -129,7 +104,6 @@ class _Driver:
         self.plan = plan
         self.run = run
         self.options = options
-        self.observers = observers
         self.stop = stop
         self.shards: dict[str, SealedShard] = {}  # sealed, awaiting their commands
         self.workers: dict[str, Worker] = {}
@@ -137,6 +111,7 @@ class _Driver:
         self.tally = Tally.empty(len(plan.agents))
         self.complete = self.ended = self.stopping = self.paused = False
         self.quota: RunQuota | None = None
+        self.seats: RunSeats | None = None
         self.spent_usd = self.booked_usd = 0.0  # by the run so far; as the log has it
         self.spent_before_usd = 0.0  # by earlier drivers
         self.booked_at = 0.0
@@ -144,12 +119,15 @@ class _Driver:
         self.generation = secrets.token_hex(3)  # worker ids never repeat, whoever drives
         self.num_spawned = self.num_lost = self.num_unready = 0
         self.began = self.observed = time.monotonic()
+        self.chronicle = Chronicle(run.place, RaySink(plan.run_id, plan.game.spec.name))
+        self.observers: tuple[Observer, ...] = (*observers, self.chronicle)
+        self.patience = Patience()
         self.start_s = 0.0
         self.pace = Pace()
 
     def take_stock(self) -> None:
         """Recovers what earlier drivers left and asks the ledger what is missing."""
-        recovered = recover(self.run.path)
+        recovered = recover(self.run.place)
         recorded, damaged = recorded_indexes(self.run)
         for broken in damaged:  # its episodes are missing again
             self.run.set_aside(broken)
@@ -172,18 +150,23 @@ class _Driver:
                 if has_paused_here or self.spent_usd >= cap_usd:
                     self.pause()
 
-    def play(self, num_workers: int) -> Outcome:
+    def play(self, num_workers: int, line: Lifeline) -> Outcome:
         """Feeds workers until nothing is missing or somebody asks to stop."""
+        self.line, self.remains = line, Remains(self.run, line)
+        for shard in self.remains.on_other_nodes():
+            self.take_shards(shard.shard_id, [shard])
         pickled = cloudpickle.dumps(self.plan)
         self.pickled_plan = ray.put(pickled)
         if self.plan.uses_quota:
             self.quota = RunQuota(self.plan, f"{self.plan.run_id}-{self.generation}", self.spent_usd)
+        if self.plan.seat_needs:
+            self.seats = RunSeats(self.plan, f"{self.plan.run_id}-{self.generation}")
         try:
+            if self.seats is not None:
+                self.seats.wait_for_room(self.plan.seat_needs)
             self.play_on(num_workers)
         finally:
-            if self.quota is not None:
-                self.book(last=True)
-                self.quota.close()
+            self.close()
         if self.paused and not self.complete:
             self.pause()
         self.observe(last=True)
@@ -191,10 +174,24 @@ class _Driver:
             raise RunError(self.fatal)
         return self.outcome()
 
+    def close(self) -> None:
+        """Ends the run's own actors, while there is a Ray that could."""
+        self.chronicle.close()
+        if self.line.is_local_lost:
+            return
+        if self.seats is not None:
+            self.seats.close()
+        if self.quota is not None:
+            self.book(last=True)
+            self.quota.close()
+
     def play_on(self, num_workers: int) -> None:
         for _ in range(num_workers):
             self.spawn()
         while not self.ended:
+            if self.line.is_local_lost:  # Ray must not be touched any more
+                raise RunError(self.line.trouble)
+            self.fatal = self.fatal or self.line.trouble or self.patience.trouble(self.workers.values())
             if self.stop.requested or self.fatal or self.paused:
                 self.drain()
                 break
@@ -202,6 +199,8 @@ class _Driver:
             for call in done:
                 self.answer(self.by_call.pop(call), call)
             self.lose_the_hung()
+            if self.seats is not None:
+                self.fatal = self.fatal or self.seats.trouble()
             self.observe()
             self.book()
 
@@ -209,8 +208,9 @@ class _Driver:
         worker_id = f"{self.generation}-w{self.num_spawned}"
         self.num_spawned += 1
         books = None if self.quota is None else self.quota.actor
+        pool = None if self.seats is None else self.seats.actor
         plan = self.plan
-        worker = Worker(worker_id, plan.import_paths, self.pickled_plan, plan.episodes_in_flight, books)
+        worker = Worker(worker_id, plan.import_paths, self.pickled_plan, plan.episodes_in_flight, books, pool)
         self.workers[worker_id] = worker
         self.by_call[worker.pending] = worker
 
@@ -228,6 +228,7 @@ class _Driver:
         else:
             check_version(worker.id, answer)
             worker.ready, self.num_unready = True, 0
+            self.remains.note(worker.id, answer["node"])
             self.start_s = self.start_s or time.monotonic() - self.began
         self.feed(worker)
         self.by_call[worker.ask()] = worker
@@ -268,6 +269,7 @@ class _Driver:
             self.obey(command)
 
     def keep(self, message: Event | Command) -> None:
+        self.chronicle.note(message)
         if (entry := log_entry(message)) is not None:
             self.run.append_log(entry)
 
@@ -278,7 +280,7 @@ class _Driver:
             case Commit(_, shard_id, accepted, superseded):
                 self.run.commit(self.shards.pop(shard_id), accepted, superseded)
             case Recover(worker_id):
-                self.take_shards(worker_id, recover(self.run.path, worker_id))
+                self.take_shards(worker_id, self.remains.of(worker_id))
                 self.tell(Recovered(worker_id))
             case Done(complete):
                 self.ended, self.complete = True, complete
@@ -296,8 +298,11 @@ class _Driver:
     def lose(self, worker: Worker, error: Exception) -> None:
         """A worker died: keep its finished episodes, send the others again, start another worker."""
         self.num_lost += 1
+        self.chronicle.lost(worker.id, worker.num_out, last_line(error))
         if self.quota is not None:
             self.quota.forget(worker.id)
+        if self.seats is not None:
+            self.seats.forget(worker.id)
         ray.kill(worker.actor)  # dead already, or cut off: it must not go on writing
         del self.workers[worker.id]
         self.tell(WorkerLost(worker.id))
@@ -334,7 +339,7 @@ class _Driver:
         pending = {call: w for call, w in self.by_call.items() if w in ready}
         is_hasty = self.stop.requested or self.fatal is not None
         last = {w.actor.drain.remote(0.0 if is_hasty else _FINISH_S): w for w in ready}
-        deadline = time.monotonic() + _DRAIN_S
+        deadline = time.monotonic() + (_CUT_OFF_S if self.line.is_cut else _DRAIN_S)
         for calls in (pending, last):  # what the pending call reports comes before the last receipt
             left_s = max(0.0, deadline - time.monotonic())
             done, late = ray.wait(list(calls), num_returns=len(calls), timeout=left_s) if calls else ([], [])
@@ -342,13 +347,13 @@ class _Driver:
                 self.take_last(calls[call], call)
             for call in late:
                 ray.kill(calls[call].actor)
-                self.take_shards(calls[call].id, recover(self.run.path, calls[call].id))
+                self.take_shards(calls[call].id, self.remains.of(calls[call].id))
 
     def take_last(self, worker: Worker, call: ray.ObjectRef) -> None:
         try:
             answer = ray.get(call)
         except RayError:
-            self.take_shards(worker.id, recover(self.run.path, worker.id))
+            self.take_shards(worker.id, self.remains.of(worker.id))
             return
         if isinstance(answer, Receipt):
             self.take(worker, answer)

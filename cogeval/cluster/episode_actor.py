@@ -17,10 +17,13 @@ from ray import cloudpickle
 from ray.actor import ActorHandle
 
 from cogeval import __version__
+from cogeval.agents.actor.client import SeatClients
 from cogeval.cluster.host import EpisodeHost
 from cogeval.cluster.plan import Receipt, RunPlan
 from cogeval.cluster.quota_actor import leased_quota
 from cogeval.cluster.quota_desk import LeasedQuota
+from cogeval.cluster.ray_meters import RaySink
+from cogeval.cluster.seat_pool_actor import seat_clients
 from cogeval.core.agent import Resources
 from cogeval.core.quota import UNLIMITED
 
@@ -35,10 +38,16 @@ class EpisodeActor:
         plan: a pickled `RunPlan`.
         worker: this worker's id.
         books: the run's `QuotaActor`; None: nobody limits its agents.
+        pool: the run's `SeatPool`; None: no agent has seat actors.
     """
 
     def __init__(
-        self, import_paths: tuple[str, ...], plan: bytes, worker: str, books: ActorHandle | None
+        self,
+        import_paths: tuple[str, ...],
+        plan: bytes,
+        worker: str,
+        books: ActorHandle | None,
+        pool: ActorHandle | None,
     ) -> None:
         for path in reversed(import_paths):
             if path not in sys.path:
@@ -46,20 +55,26 @@ class EpisodeActor:
         self._plan: RunPlan = cloudpickle.loads(plan)
         self._worker = worker
         self._books = books
+        self._pool = pool
         self._quota: LeasedQuota | None = None
+        self._remote: SeatClients | None = None
         self._host: EpisodeHost | None = None
 
     async def hello(self) -> dict[str, Any]:
         """Where this worker is and which cogeval it runs."""
-        # Here: both belong to the actor's event loop.
+        # Here: all of these belong to the actor's event loop.
         if self._books is not None:
             self._quota = leased_quota(self._books, self._worker)
-        resources = Resources(self._quota or UNLIMITED, self._plan.prices)
-        self._host = EpisodeHost(self._plan, self._worker, resources)
+        if self._pool is not None:
+            self._remote = seat_clients(self._plan, self._worker, self._pool)
+        resources = Resources(self._quota or UNLIMITED, self._plan.prices, self._remote)
+        sink = RaySink(self._plan.run_id, self._plan.game.spec.name)
+        self._host = EpisodeHost(self._plan, self._worker, resources, sink)
         # Episodes leave few cycles behind: looking for them as often as usual costs a twentieth of the speed.
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLDS)
-        return {"host": socket.gethostname(), "pid": os.getpid(), "cogeval": __version__}
+        node = ray.get_runtime_context().get_node_id()
+        return {"host": socket.gethostname(), "pid": os.getpid(), "node": node, "cogeval": __version__}
 
     async def give(self, indexes: tuple[int, ...]) -> None:
         """Adds episodes to the queue."""
@@ -76,6 +91,8 @@ class EpisodeActor:
     async def drain(self, finish_s: float) -> Receipt:
         """Stops, seals, and gives the last receipt."""
         receipt = await self._playing.drain(finish_s)
+        if self._remote is not None:
+            await self._remote.close()
         if self._quota is not None:
             await self._quota.flush()
         return receipt
@@ -87,7 +104,11 @@ class EpisodeActor:
 
 
 def start_actor(
-    import_paths: tuple[str, ...], plan: ray.ObjectRef, worker_id: str, books: ActorHandle | None
+    import_paths: tuple[str, ...],
+    plan: ray.ObjectRef,
+    worker_id: str,
+    books: ActorHandle | None,
+    pool: ActorHandle | None,
 ) -> ActorHandle:
     """Starts an episode actor on some node of the cluster, with one CPU.
 
@@ -96,6 +117,7 @@ def start_actor(
         plan: reference to the pickled plan.
         worker_id: unique in the run for ever.
         books: the run's `QuotaActor`; None: nobody limits its agents.
+        pool: the run's `SeatPool`; None: no agent has seat actors.
     """
     remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=1)(EpisodeActor)
-    return remote.remote(import_paths, plan, worker_id, books)
+    return remote.remote(import_paths, plan, worker_id, books, pool)

@@ -12,6 +12,9 @@ import time
 from collections import deque
 from collections.abc import Iterable
 
+from cogeval.cluster.chronicle import log_path
+from cogeval.cluster.logs import RunLog
+from cogeval.cluster.meters import Meter, NoSink, Sink
 from cogeval.cluster.plan import Receipt, RunPlan
 from cogeval.cluster.tally import Counter
 from cogeval.core.agent import Resources, bound, released
@@ -21,6 +24,7 @@ from cogeval.core.record import ActionCodec, Episode
 from cogeval.errors import RunError
 from cogeval.schedule.designs import Slot
 from cogeval.store.shards import SealedShard
+from cogeval.store.spool import spool_of
 from cogeval.store.write import ShardWriter
 
 _FLUSH_EPISODES = 256  # deterministic episodes are written in groups: a flush has a price of its own
@@ -34,9 +38,16 @@ class EpisodeHost:
         plan: the run.
         worker: this worker's id, unique in the run for ever.
         resources: what this process shares among its agents.
+        sink: where its numbers go.
     """
 
-    def __init__(self, plan: RunPlan, worker: str, resources: Resources = Resources()) -> None:  # noqa: B008 - frozen value
+    def __init__(
+        self,
+        plan: RunPlan,
+        worker: str,
+        resources: Resources = Resources(),  # noqa: B008 - frozen value
+        sink: Sink = NoSink(),  # noqa: B008 - holds nothing
+    ) -> None:
         self._plan = plan
         self._worker = worker
         self._codec = ActionCodec(plan.game)
@@ -44,6 +55,7 @@ class EpisodeHost:
         self._queue: deque[int] = deque()
         self._lanes: set[asyncio.Task[None]] = set()
         self._seals: set[asyncio.Task[None]] = set()
+        self._spool = spool_of(plan.run_path)
         self._writer: ShardWriter | None = None
         self._writer_opened = 0.0
         self._num_shards = 0
@@ -53,6 +65,8 @@ class EpisodeHost:
         self._returned: list[int] = []
         self._sealed: list[SealedShard] = []
         self._counter = Counter(len(plan.agents))
+        self._meter = Meter(self._seated, sink, worker)
+        self._log = RunLog(log_path(plan.run_path, worker), plan.run_id, worker)
         self._fatal: str | None = None
         self._draining = False
         self._paused = False  # the run's money is spent
@@ -107,6 +121,7 @@ class EpisodeHost:
         await asyncio.gather(*self._seals)
         for seated in self._seated:
             await released(seated.agent)
+        self._log.close()
         self._news.set()
         return self._receipt()
 
@@ -157,9 +172,9 @@ class EpisodeHost:
         self._return_queue()
         self._news.set()
 
-    def _stop_for(self, error: RunError) -> None:
+    def _stop_for(self, error: RunError | OSError) -> None:
         """The run cannot go on: the next receipt says why, and comes now."""
-        self._blame(str(error))
+        self._blame(str(error) if isinstance(error, RunError) else f"a worker cannot write its rows: {error}")
         self._news.set()
 
     def _blame(self, why: str) -> None:
@@ -186,12 +201,16 @@ class EpisodeHost:
             )
             self._unflushed.append(slot.index)
             self._counter.add(slot.lineup, episode)
+            self._meter.add(slot.lineup, episode)
+            if any(a.fault is not None for a in episode.attempts):
+                names = [self._seated[i].name for i in slot.lineup]
+                self._log.faults(slot, self._plan.episode_id(slot), names, episode)
             # What may have cost money or time is on disk before anything else happens, and what carries
             # replies is not kept in memory.
             is_costly = not self._plan.deterministic or any(a.text for a in episode.attempts)
             if is_costly or len(self._unflushed) >= _FLUSH_EPISODES:
                 self._flush()
-        except RunError as error:
+        except (RunError, OSError) as error:
             self._stop_for(error)
 
     def _open_writer(self) -> ShardWriter:
@@ -201,6 +220,7 @@ class EpisodeHost:
                 f"{self._worker}-{self._num_shards:04d}",
                 agent_names=[agent.name for agent in self._plan.agents],
                 worker=self._worker,
+                spool=self._spool,
             )
             self._num_shards += 1
             self._writer_opened = time.monotonic()
@@ -219,7 +239,7 @@ class EpisodeHost:
     def _guarded_flush(self) -> None:
         try:
             self._flush()
-        except RunError as error:
+        except (RunError, OSError) as error:
             self._stop_for(error)
 
     def _roll(self) -> None:
@@ -235,11 +255,12 @@ class EpisodeHost:
         try:
             shard = await asyncio.to_thread(writer.seal)
             self._sealed.append(shard)  # not in one expression: a receipt replaces the list meanwhile
-        except RunError as error:
+        except (RunError, OSError) as error:
             self._stop_for(error)
         self._news.set()
 
     def _receipt(self) -> Receipt:
+        self._meter.publish(len(self._lanes))
         receipt = Receipt(
             self._worker,
             tuple(self._finished),

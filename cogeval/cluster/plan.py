@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from cogeval.agents import AgentEntry
+from cogeval.agents.actor.build import options_of
+from cogeval.cluster.seat_fit import Need
 from cogeval.cluster.tally import Tally
 from cogeval.core.agent import Price, Seated
 from cogeval.core.episode import Fallback
@@ -61,6 +63,16 @@ class RunPlan(msgspec.Struct, frozen=True):
         """True when somebody has to keep the books of what the run's agents ask of services."""
         is_limited = bool(self.limits) or self.cap_usd is not None
         return is_limited or any(agent.seated.is_model for agent in self.agents)
+
+    @property
+    def seat_needs(self) -> tuple[Need, ...]:
+        """What the seat actors of each agent that has some ask for."""
+        asked = ((agent.name, options_of(agent.seated.agent)) for agent in self.agents)
+        return tuple(
+            Need(name, o.replicas + o.spares, o.cpus, o.gpus, o.memory_mb or 0)
+            for name, o in asked
+            if o is not None
+        )
 
     @property
     def silence_s(self) -> float | None:

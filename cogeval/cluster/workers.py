@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import ray
@@ -18,6 +19,7 @@ from cogeval.cluster.episode_actor import start_actor
 from cogeval.cluster.plan import Receipt
 from cogeval.errors import RunError
 
+_START_S = 300.0  # longest time without any worker: the cluster has no room and gets none
 _REPORT_S = 0.5  # between two receipts of a busy worker
 _CHUNK_S = 0.5  # least work in a chunk: a call costs about a millisecond
 _AHEAD_S = 1.5  # work that a worker holds beyond what it has in flight
@@ -34,6 +36,7 @@ class Worker:
         plan: reference to the pickled plan.
         in_flight: episodes that it plays at once.
         books: the run's `QuotaActor`; None: nobody limits its agents.
+        pool: the run's `SeatPool`; None: no agent has seat actors.
     """
 
     def __init__(
@@ -43,9 +46,10 @@ class Worker:
         plan: ray.ObjectRef,
         in_flight: int,
         books: ActorHandle | None = None,
+        pool: ActorHandle | None = None,
     ) -> None:
         self.id = worker_id
-        self.actor = start_actor(import_paths, plan, worker_id, books)
+        self.actor = start_actor(import_paths, plan, worker_id, books, pool)
         self.ready = False  # hello has been answered
         self.pending: ray.ObjectRef = self.actor.hello.remote()
         self.asked_at = time.monotonic()
@@ -54,6 +58,11 @@ class Worker:
         self._num_unsealed = 0  # finished since the last seal was asked for
         self._rate = 0.0  # episodes/s, smoothed
         self._reported_at = time.monotonic()
+
+    @property
+    def num_out(self) -> int:
+        """Episodes that it holds."""
+        return self._outstanding
 
     def ask(self) -> ray.ObjectRef:
         """Asks for the next receipt, and gives the call to wait for."""
@@ -130,6 +139,25 @@ class Pace:
     def window_episodes(self) -> int:
         """Episodes that finished in that window."""
         return self._last[1] - self._first[1] if self._first else 0
+
+
+class Patience:
+    """How long a run waits without any worker: Ray would wait for room for ever, without a word."""
+
+    def __init__(self) -> None:
+        self._ready_at = time.monotonic()
+
+    def trouble(self, workers: Iterable[Worker]) -> str | None:
+        """Why the run cannot go on; None while some worker is ready, or may soon be."""
+        now = time.monotonic()
+        if any(worker.ready for worker in workers):
+            self._ready_at = now
+        if now - self._ready_at < _START_S:
+            return None
+        return (
+            f"no worker could start for {_START_S:g} s: each needs one CPU of the Ray cluster, and none is "
+            "free; stop what else runs there, or add a node"
+        )
 
 
 def check_version(worker_id: str, hello: dict[str, Any]) -> None:

@@ -51,7 +51,7 @@ def new_run(root, agents=None, **changes):
     config = config_from_plain(plain(agents or baselines(), **changes))
     experiment = build_experiment(config)
     run = RunDir.create(root, new_run_id(experiment.digest), {"agents": []}, config_to_yaml(config))
-    return run, build_plan(experiment, run.run_id, str(run.path.resolve()))
+    return run, build_plan(experiment, run.run_id, run.place.resolved().uri)
 
 
 def digest(run):

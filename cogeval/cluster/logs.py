@@ -1,0 +1,93 @@
+"""The log of one process of a run: JSON lines with the run, the episode and the seat that they are about.
+
+Invariant: a line for each fault and for each event of the cluster, none for an episode that went well; a log
+is bounded, and one that cannot be written never hurts the run. It holds what the shards hold too: it is for
+`tail -f` and log collectors, and nothing is read back from it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, TextIO
+
+from cogeval.core.game import Json
+from cogeval.core.record import Episode
+from cogeval.schedule.designs import Slot
+
+FOLDER: Final = "logs"  # in the run's directory
+_MOST_LINES = 10_000  # of one process; the shards have every fault
+_DETAIL_CHARS = 200
+
+
+class RunLog:
+    """Appends lines to a file, which is made with the first one.
+
+    Args:
+        path: the file; None: nowhere.
+        run_id: in every line.
+        worker: in every line: a worker's id, or ``driver``.
+    """
+
+    def __init__(self, path: Path | None, run_id: str, worker: str) -> None:
+        self._path = path
+        self._who = {"run": run_id, "by": worker}
+        self._num_lines = 0
+        self._file: TextIO | None = None
+
+    def event(self, event: str, **facts: Json) -> None:
+        """Writes one line.
+
+        Args:
+            event: what happened, one word or two with an underscore.
+            **facts: JSON values.
+        """
+        self._num_lines += 1
+        if self._num_lines > _MOST_LINES or self._path is None:
+            return
+        if self._num_lines == _MOST_LINES:
+            event, facts = "log_full", {"lines": _MOST_LINES, "rest": "in the shards: cogeval show"}
+        time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"time": time, "event": event, **self._who, **facts})
+        with contextlib.suppress(OSError, ValueError):  # a full disk says so where it matters
+            if self._file is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self._path.open("a", encoding="utf-8")
+            self._file.write(line + "\n")
+            self._file.flush()
+
+    def faults(self, slot: Slot, episode_id: str, names: Sequence[str], episode: Episode) -> None:
+        """Writes a line for each fault of an episode.
+
+        Args:
+            slot: its place in the schedule.
+            episode_id: its identity.
+            names: of the agents, per seat.
+            episode: what happened.
+        """
+        for attempt in episode.attempts:
+            if attempt.fault is not None:
+                self.event(
+                    "fault",
+                    episode=slot.index,
+                    episode_id=episode_id,
+                    seed=slot.seed,
+                    phase=attempt.phase,
+                    seat=attempt.seat,
+                    attempt=attempt.attempt,
+                    agent=names[attempt.seat],
+                    fault=attempt.fault,
+                    detail=(attempt.detail or "")[:_DETAIL_CHARS],
+                    think_s=round(attempt.think_s, 4),
+                    queue_s=round(attempt.queue_s, 4),
+                )
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
+            self._file = None
