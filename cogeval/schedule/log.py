@@ -7,7 +7,8 @@ never sent. Pure: lines in, lines out; the store writes them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -15,7 +16,10 @@ import numpy as np
 from cogeval.core.ranges import from_ranges, to_ranges
 from cogeval.schedule.messages import Command, Dispatch, Event, Failed, Returned, Void, WorkerLost
 
-__all__ = ["History", "attempts_from_log", "log_entry"]
+__all__ = ["PARDON", "History", "attempts_from_log", "log_entry"]
+
+PARDON: Final[Mapping[str, Any]] = MappingProxyType({"event": "pardon"})
+"""The entry after which no episode is void, and no earlier attempt counts."""
 
 
 class History(msgspec.Struct, frozen=True):
@@ -72,6 +76,9 @@ def attempts_from_log(entries: Iterable[Mapping[str, Any]], *, recorded: Iterabl
             event = entry["event"]
             if event == "void":
                 void[int(entry["index"])] = str(entry["reason"])
+            elif event == "pardon":  # a person wants what was given up tried again, as if for the first time
+                void.clear()
+                counts[:] = 0
             elif event in ("dispatch", "returned"):
                 indexes = from_ranges(entry["indexes"])
                 if indexes.size and indexes[-1] >= len(counts):

@@ -23,7 +23,10 @@ from cogeval.core.agent import Seated
 from cogeval.core.episode import play
 from cogeval.core.game import Game
 from cogeval.core.record import FAULTS
+from cogeval.core.rng import stream
 from cogeval.games import make_game
+from cogeval.games.cogchemists.constants import INGREDIENTS, SIGNATURES
+from cogeval.games.cogchemists.view import Observation as CogchemistsObservation
 from cogeval.games.cogmud.view import Observation
 from cogeval.games.cogz.state import Swap
 from cogeval.games.cogz.view import Observation as CogzObservation
@@ -195,10 +198,14 @@ def test_the_page_of_agents_names_every_field_of_a_swap() -> None:
 
 @pytest.mark.parametrize(
     ("section", "after", "observation"),
-    [("## Cogmud", "## COGZ", Observation), ("## COGZ", "## How it is made", CogzObservation)],
+    [
+        ("## Cogchemists", "## Cogmud", CogchemistsObservation),
+        ("## Cogmud", "## COGZ", Observation),
+        ("## COGZ", "## How it is made", CogzObservation),
+    ],
 )
 def test_the_page_of_agents_names_every_field_of_an_observation(
-    section: str, after: str, observation: type[Observation | CogzObservation]
+    section: str, after: str, observation: type[CogchemistsObservation | Observation | CogzObservation]
 ) -> None:
     text = AGENTS.partition(f"\n{section}\n")[2].partition(f"\n{after}\n")[0]
     cells = re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE)[1:]
@@ -284,3 +291,25 @@ def test_an_episode_is_played_again_as_the_store_page_shows(
     assert {line.split()[0] for line in capsys.readouterr().out.splitlines()} == {"0", "1", "2"}
     exec(journal, {})
     assert capsys.readouterr().out.split()[-1] == episode_journal(run, 0).reason
+
+
+COGCHEMISTS = AGENTS.partition("## Cogchemists\n")[2].partition("\n## Cogmud\n")[0]
+
+
+def test_the_page_of_agents_has_the_numbers_of_ingredients_and_signatures() -> None:
+    table = re.findall(r"^\| (\d) \| (.*?) \| (.*?) \|$", COGCHEMISTS, re.MULTILINE)
+    expected = [(str(i), *names) for i, names in enumerate(zip(INGREDIENTS, SIGNATURES, strict=True))]
+    assert table == expected
+
+
+def test_the_observation_of_the_page_is_one_that_the_game_sends_to_a_program() -> None:
+    (text,) = re.findall(r"```json\n(.*?)```", COGCHEMISTS, re.DOTALL)
+    game, rng = make_game("cogchemists"), stream(1, "x")
+    state = game.initial_state(13)
+    for _ in range(2):
+        drawn = {d.seat: d.legal.sample(rng) for d in game.decisions(state)}
+        state = game.step(state, drawn).next
+    sent = json.dumps(game.observation_to_wire(game.observe(state, 3)))
+    assert json.loads(text) == json.loads(sent)
+    named = set(re.findall(r"`(\w+)`", COGCHEMISTS.partition("```json")[0]))
+    assert json.loads(text).keys() <= named

@@ -108,7 +108,7 @@ def test_ctrl_c_keeps_what_is_finished_and_names_the_command_that_goes_on(
 
         asked = False
 
-    monkeypatch.setattr(session, "make_view", lambda quiet: Impatient())
+    monkeypatch.setattr(session, "make_view", lambda **_: Impatient())
     answer = cogeval("run", *SMALL, "schedule.blocks=20000", "run.root=elsewhere")
     assert answer.code == 130
     run_id = cogeval("status", "latest", "run.root=elsewhere", "--json").json["run_id"]

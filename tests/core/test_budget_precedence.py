@@ -119,6 +119,17 @@ def test_an_episode_that_was_dropped_makes_room_and_tells_nothing_of_what_one_co
     assert len(budget.grant(0.0)) == 1
 
 
+def test_books_that_know_what_episodes_cost_spend_nothing_on_one_that_does_not_fit() -> None:
+    def first_grant(left_usd: float, recorded: tuple[int, float]) -> tuple[int, bool]:
+        budget = Budget(cap_usd=5.0, spent_usd=5.0 - left_usd, recorded=recorded)
+        budget.ask("w", "main", 100, 1)
+        return len(budget.grant(0.0)), budget.is_spent
+
+    assert first_grant(0.9, (4, 4.0)) == (0, True)  # an episode costs 1.0
+    assert first_grant(1.1, (4, 4.0)) == (1, False)
+    assert first_grant(0.9, (0, 0.0)) == (1, False)  # nobody knows
+
+
 def test_what_a_lost_worker_played_stands_in_nobodys_way() -> None:
     budget = Budget(cap_usd=1.0)
     budget.ask("lost", "a", 10, 1)

