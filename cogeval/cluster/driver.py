@@ -20,7 +20,7 @@ from cogeval.cluster.lifeline import Lifeline
 from cogeval.cluster.nodes import check_nodes
 from cogeval.cluster.plan import ClusterOptions, Receipt, RunPlan
 from cogeval.cluster.progress import Observer, Outcome, Progress
-from cogeval.cluster.quota_actor import RunQuota
+from cogeval.cluster.purse import Purse
 from cogeval.cluster.ray_meters import RaySink
 from cogeval.cluster.remains import Remains
 from cogeval.cluster.seat_pool_actor import RunSeats
@@ -50,7 +50,6 @@ from cogeval.store.read import recorded_indexes
 from cogeval.store.recover import recover
 from cogeval.store.run import RunDir
 from cogeval.store.shards import SealedShard
-from cogeval.store.spend import paused_entry, spend_of, spent_entry
 
 __all__ = ["Observer", "Outcome", "Progress", "drive"]
 
@@ -58,7 +57,6 @@ _OBSERVE_S = 0.5  # between two looks at the progress
 _DRAIN_S = 30.0  # longest wait for workers to seal their shards after a stop
 _CUT_OFF_S = 5.0  # the same when the cluster's head is lost
 _FINISH_S = 20.0  # that episodes under way may take to end when the money is spent
-_BOOK_S = 5.0  # between two entries of what was spent
 _START_ATTEMPTS = 3  # workers that may die before they answer, one after the other
 
 
@@ -110,11 +108,8 @@ class _Driver:
         self.by_call: dict[ray.ObjectRef, Worker] = {}
         self.tally = Tally.empty(len(plan.agents))
         self.complete = self.ended = self.stopping = self.paused = False
-        self.quota: RunQuota | None = None
+        self.purse = Purse(plan, run)
         self.seats: RunSeats | None = None
-        self.spent_usd = self.booked_usd = 0.0  # by the run so far; as the log has it
-        self.spent_before_usd = 0.0  # by earlier drivers
-        self.booked_at = 0.0
         self.fatal: str | None = None  # why the run cannot go on
         self.generation = secrets.token_hex(3)  # worker ids never repeat, whoever drives
         self.num_spawned = self.num_lost = self.num_unready = 0
@@ -142,13 +137,8 @@ class _Driver:
         for shard in recovered:
             self.take_shards(shard.shard_id, [shard])
         self.complete = self.ledger.is_complete
-        if self.plan.uses_quota or not self.plan.deterministic:
-            spend, cap_usd = spend_of(self.run), self.plan.cap_usd
-            self.spent_usd = self.booked_usd = self.spent_before_usd = spend.spent_usd
-            if cap_usd is not None and not self.complete:
-                has_paused_here = spend.cap_usd is not None and cap_usd <= spend.cap_usd
-                if has_paused_here or self.spent_usd >= cap_usd:
-                    self.pause()
+        if self.purse.is_empty_already() and not self.complete:
+            self.pause()
 
     def play(self, num_workers: int, line: Lifeline) -> Outcome:
         """Feeds workers until nothing is missing or somebody asks to stop."""
@@ -157,8 +147,7 @@ class _Driver:
             self.take_shards(shard.shard_id, [shard])
         pickled = cloudpickle.dumps(self.plan)
         self.pickled_plan = ray.put(pickled)
-        if self.plan.uses_quota:
-            self.quota = RunQuota(self.plan, f"{self.plan.run_id}-{self.generation}", self.spent_usd)
+        self.purse.open(f"{self.plan.run_id}-{self.generation}")
         if self.plan.seat_needs:
             self.seats = RunSeats(self.plan, f"{self.plan.run_id}-{self.generation}")
         try:
@@ -181,9 +170,7 @@ class _Driver:
             return
         if self.seats is not None:
             self.seats.close()
-        if self.quota is not None:
-            self.book(last=True)
-            self.quota.close()
+        self.purse.close()
 
     def play_on(self, num_workers: int) -> None:
         for _ in range(num_workers):
@@ -202,15 +189,16 @@ class _Driver:
             if self.seats is not None:
                 self.fatal = self.fatal or self.seats.trouble()
             self.observe()
-            self.book()
+            self.purse.book()
 
     def spawn(self) -> None:
         worker_id = f"{self.generation}-w{self.num_spawned}"
         self.num_spawned += 1
-        books = None if self.quota is None else self.quota.actor
         pool = None if self.seats is None else self.seats.actor
         plan = self.plan
-        worker = Worker(worker_id, plan.import_paths, self.pickled_plan, plan.episodes_in_flight, books, pool)
+        worker = Worker(
+            worker_id, plan.import_paths, self.pickled_plan, plan.episodes_in_flight, self.purse.books, pool
+        )
         self.workers[worker_id] = worker
         self.by_call[worker.pending] = worker
 
@@ -299,8 +287,7 @@ class _Driver:
         """A worker died: keep its finished episodes, send the others again, start another worker."""
         self.num_lost += 1
         self.chronicle.lost(worker.id, worker.num_out, last_line(error))
-        if self.quota is not None:
-            self.quota.forget(worker.id)
+        self.purse.forget(worker.id)
         if self.seats is not None:
             self.seats.forget(worker.id)
         ray.kill(worker.actor)  # dead already, or cut off: it must not go on writing
@@ -313,22 +300,10 @@ class _Driver:
         if not self.ended:
             self.spawn()
 
-    def book(self, *, last: bool = False) -> None:
-        """Keeps what was spent in the log, now and then: unfinished episodes cost money too."""
-        if self.quota is None:
-            return
-        now, self.spent_usd = time.monotonic(), self.quota.spent_usd(last=last)
-        if not (last or now - self.booked_at >= _BOOK_S):
-            return
-        self.booked_at = now
-        if self.spent_usd != self.booked_usd:
-            self.booked_usd = self.spent_usd
-            self.run.append_log(spent_entry(self.spent_usd))
-
     def pause(self) -> None:
         """Keeps in the log that the money, and nothing else, ended this driver."""
         self.paused = True
-        self.run.append_log(paused_entry(self.spent_usd, self.plan.cap_usd or 0.0))
+        self.purse.pause()
 
     def drain(self) -> None:
         """Stops: workers drop what is unfinished and seal the rest."""
@@ -382,7 +357,7 @@ class _Driver:
             tally=self.tally,
             stopping=self.stopping,
             # Agents that no books are kept of say themselves what they cost.
-            spent_usd=max(self.spent_usd, self.spent_before_usd + self.tally.cost_usd),
+            spent_usd=self.purse.shown_usd(self.tally.cost_usd),
         )
 
     def outcome(self) -> Outcome:
@@ -395,5 +370,5 @@ class _Driver:
             window_s=self.pace.window_s,
             window_episodes=self.pace.window_episodes,
             paused=self.paused and not self.complete,
-            spent_usd=self.spent_usd,
+            spent_usd=self.purse.spent_usd,
         )

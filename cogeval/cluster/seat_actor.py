@@ -69,6 +69,10 @@ class SeatActor:
         """Gives news of a worker's questions."""
         return packed(await self._serving.collect(client, wait_s))
 
+    async def thinking(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
+        """Which questions the agent has not answered."""
+        return await self._serving.thinking(client, ids)
+
     async def cancel(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Drops questions."""
         return await self._serving.cancel(client, ids)
@@ -106,6 +110,11 @@ class RemoteReplica:
         """Waits for news of the client's questions."""
         data: bytes = await answered(self._actor.collect.remote(client, wait_s))
         return unpacked(data)
+
+    async def thinking(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
+        """Which questions the agent has not answered; silence means that something keeps its event loop."""
+        unanswered: tuple[int, ...] = await answered(self._actor.thinking.remote(client, ids))
+        return unanswered
 
     async def cancel(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Drops questions; gives those that only the end of the replica would end."""

@@ -70,6 +70,10 @@ class ThinkTimer:
         """Counts all thinking so far as waiting: it was lost through no fault of the seat."""
         self._queued_s += self.think_s
 
+    def charge(self, seconds: float) -> None:
+        """Counts so much of what was forgiven as thinking after all."""
+        self._queued_s -= seconds
+
     @contextmanager
     def queued(self) -> Iterator[None]:
         """Marks a wait (rate limit, queue, start-up) that is not charged to the seat."""

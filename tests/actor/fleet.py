@@ -31,6 +31,7 @@ class Deed:
     kills: bool = False
     raises: bool = False
     stubborn: bool = False  # cannot be cancelled
+    stalls: bool = False  # keeps the whole process from doing anything else, for ever
 
 
 class Doer:
@@ -51,6 +52,9 @@ class Doer:
             await self.sleep(max(deed.takes_s for deed in deeds), stubborn=any(d.stubborn for d in deeds))
             if any(deed.kills for deed in deeds):
                 self.process.die()
+                await asyncio.Event().wait()
+            if any(deed.stalls for deed in deeds):
+                self.process.stalled.set()
                 await asyncio.Event().wait()
             if any(deed.raises for deed in deeds):
                 raise ValueError("told to")
@@ -84,6 +88,7 @@ class Process:
         self.fleet = fleet
         self.running = Counter()
         self.dead = asyncio.Event()
+        self.stalled = asyncio.Event()
         self.replica = SeatReplica(lambda: made(self), GAME, options, LoopClock())
 
     @property
@@ -106,6 +111,9 @@ class Process:
     async def collect(self, client, wait_s):
         return unpacked(packed(await self._alive(self.replica.collect(client, wait_s))))
 
+    async def thinking(self, client, ids):
+        return await self._alive(self.replica.thinking(client, ids))
+
     async def cancel(self, client, ids):
         return await self._alive(self.replica.cancel(client, ids))
 
@@ -115,6 +123,8 @@ class Process:
         try:
             await asyncio.wait({call, dying}, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.sleep(0.001)  # on its way
+            if self.stalled.is_set():  # nothing leaves it any more
+                await self.dead.wait()
             if self.is_dead:
                 raise ReplicaLostError("dead")
             return call.result()

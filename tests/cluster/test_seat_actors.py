@@ -102,7 +102,11 @@ def test_a_hang_costs_its_own_seat_only_and_within_its_deadline(tmp_path, worst)
     hung = worst_seeds(log)
     decisions = read_tables(run).decisions
     assert faults(run) == ["timeout"] * len(set(hung))
-    assert 0 < len(hung) == len(set(hung))  # what had hung was not asked again
+    # What hangs beside a living event loop is known at once, and not asked again; what keeps a whole process
+    # is asked again beside others, and then alone.
+    most = 4 if worst in ("regex", "ctypes") else 1
+    assert 0 < len(hung) <= most * len(set(hung))
+    assert max(map(hung.count, hung)) <= most
     late = [s for s, f in zip(column(decisions, "think_s"), column(decisions, "fault"), strict=True) if f]
     assert all(1.0 <= think_s < 2.0 for think_s in late)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import heapq
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, Final
 
 from cogeval.agents.actor.lanes import ALONE_DEATHS, FEW, Asked, Lane
@@ -22,9 +22,9 @@ from cogeval.core.game import AnyGame
 from cogeval.core.replies import describe
 from cogeval.errors import HostError
 
-_POLL_S: Final = 5.0  # longest that a replica is asked to wait for news
+_POLL_S: Final = 0.5  # longest that a replica is asked to wait for news
 _ANSWER_S: Final = 0.5  # in which a replica must answer what needs no thought
-_SLACK_S: Final = 1.0  # beyond poll and budget before a silent replica counts as hanging
+_LATE_S: Final = 0.1  # by which a wait that ended so much later shows that this process was kept itself
 _LEAST_S: Final = 0.001
 _BLAME: Final = (
     f"the seat actor's process ended {ALONE_DEATHS} times while it made this decision and no other"
@@ -83,6 +83,8 @@ class SeatClient:
             raise
         finally:
             asked.go()
+            if asked.alarm is not None:
+                asked.alarm.cancel()
             del self._open[asked.id]
 
     async def close(self) -> None:
@@ -173,7 +175,7 @@ class SeatClient:
         """Listens to a replica while something is in flight there."""
         while lane.in_flight and not lane.is_lost:
             silence_s = lane.silence_s()
-            limit_s = None if silence_s is None else _POLL_S + silence_s + _SLACK_S
+            limit_s = None if silence_s is None else _POLL_S + silence_s + _ANSWER_S
             try:
                 news = await asyncio.wait_for(lane.replica.collect(self._client_id, _POLL_S), limit_s)
             except TimeoutError:  # its event loop hangs: something that it runs keeps it
@@ -188,7 +190,7 @@ class SeatClient:
         in_flight = lane.in_flight
         for number in news.begun:
             if number in in_flight:
-                in_flight[number].begin()
+                self._begin(in_flight[number])
         for number in news.waiting:
             if number in in_flight:
                 in_flight[number].pause()
@@ -196,6 +198,65 @@ class SeatClient:
             asked = in_flight.pop(answer.id, None)
             if asked is not None:
                 asked.settle(answer)
+
+    def _begin(self, asked: Asked) -> None:
+        asked.begin()
+        self._set_alarm(asked)
+
+    def _set_alarm(self, asked: Asked) -> None:
+        if asked.alarm is not None:
+            asked.alarm.cancel()
+        left_s = asked.request.timer.remaining_s()
+        if left_s is not None:  # before whoever asks looks at the time: what counts is said here
+            left_s = max(left_s - _LEAST_S, 0.0)
+            asked.alarm = asyncio.get_running_loop().call_later(left_s, self._due, asked)
+
+    def _due(self, asked: Asked) -> None:
+        """A decision's time is over, unless there was a wait in it."""
+        lane = asked.lane
+        if lane is None or asked.is_waiting or asked.id not in lane.in_flight:
+            return
+        left_s = asked.request.timer.remaining_s()
+        if left_s is not None and left_s > 2 * _LEAST_S:
+            self._set_alarm(asked)
+            return
+        asked.hold()
+        lane.due.append(asked)
+        if lane.listening is None:
+            lane.listening = self._task(self._listen(lane))
+
+    async def _listen(self, lane: Lane) -> None:
+        """Charges those whose time is over and that the agent still has.
+
+        The answer of one may be there and not have left when another stops the whole process. So while a
+        replica is silent nobody is charged, except who is alone there.
+        """
+        time = asyncio.get_running_loop().time
+        while lane.due and not lane.is_lost:
+            due, lane.due = lane.due, []
+            asked_at = time()
+            call = lane.replica.thinking(self._client_id, tuple(asked.id for asked in due))
+            try:
+                unanswered = await asyncio.wait_for(call, _ANSWER_S)
+            except TimeoutError:
+                if time() - asked_at > _ANSWER_S + _LATE_S:
+                    lane.due += due
+                    continue
+                alone = [asked.id for asked in due if asked.is_alone]
+                self._charge(lane, alone)
+                await self._kill(lane, is_known=bool(alone))
+            except Exception:  # noqa: BLE001 - whatever it is: who collects there notices a death
+                break
+            else:
+                self._charge(lane, unanswered)
+        lane.listening = None
+
+    def _charge(self, lane: Lane, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            asked = lane.in_flight.get(number)
+            if asked is not None and asked.is_held:
+                asked.charge()
+                self._withdraw(asked)
 
     async def _lose(self, lane: Lane) -> None:
         """A replica's process is gone: what was in flight there is asked again."""

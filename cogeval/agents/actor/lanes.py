@@ -11,16 +11,21 @@ from typing import Final
 
 from cogeval.agents.actor.messages import Answer, Question, Replica
 from cogeval.core.agent import Request
+from cogeval.core.replies import too_late
 
 SHARED_DEATHS: Final = 2  # of actors under a decision, after which it is asked alone
 ALONE_DEATHS: Final = 2  # of actors that ran nothing else, after which it is to blame
+_OVER_S: Final = 1e-6  # beyond its budget: rounding must not leave a late decision in its time
 FEW: Final = 4  # suspects of one death that are asked alone at once
 
 
 class Asked:
     """One decision that somebody waits for."""
 
-    __slots__ = ("_wait", "alone_deaths", "answer", "deaths", "id", "is_alone", "is_begun", "lane", "request")
+    __slots__ = (
+        "_held_s", "_wait", "alarm", "alone_deaths", "answer", "deaths", "id", "is_alone", "is_begun", "lane",
+        "request",
+    )  # fmt: skip
 
     def __init__(self, number: int, request: Request) -> None:
         self.id = number
@@ -31,6 +36,8 @@ class Asked:
         self.is_begun = False
         self.deaths = 0
         self.alone_deaths = 0
+        self.alarm: asyncio.TimerHandle | None = None  # goes off when its time is over
+        self._held_s: float | None = None  # thinking that is not charged until its replica was heard
         self._wait: AbstractContextManager[None] | None = None
         self.pause()
 
@@ -48,6 +55,32 @@ class Asked:
             self.is_alone,
         )
 
+    @property
+    def is_waiting(self) -> bool:
+        """True when its timer stands still."""
+        return self._wait is not None
+
+    @property
+    def is_held(self) -> bool:
+        """True when its time is over and nobody has been charged yet."""
+        return self._held_s is not None
+
+    def hold(self) -> None:
+        """Its time is over, but whether the agent still has it is not known yet."""
+        self.pause()
+        timer = self.request.timer
+        self._held_s = timer.think_s
+        timer.forgive()
+
+    def charge(self) -> None:
+        """Its time is over, and it is its own fault."""
+        budget_s = self.request.budget_s
+        assert budget_s is not None
+        self.request.timer.charge(max(self._held_s or 0.0, budget_s) + _OVER_S)
+        self._held_s = None
+        self.go()
+        self.settle(Answer(self.id, fault="timeout", detail=too_late(budget_s)))
+
     def pause(self) -> None:
         """It waits: that is no thinking."""
         if self._wait is None:
@@ -63,6 +96,9 @@ class Asked:
     def begin(self) -> None:
         """The replica says that the agent has it."""
         self.is_begun = True
+        if self._held_s is not None:
+            self.request.timer.charge(self._held_s)
+            self._held_s = None
         self.go()
 
     def survive(self, *, counts: bool, is_suspect: bool) -> bool:
@@ -77,6 +113,7 @@ class Asked:
         """
         self.request.timer.forgive()
         self.pause()
+        self._held_s = None
         if counts and not self.is_alone:
             self.deaths += 1
             self.is_alone = is_suspect or self.deaths >= SHARED_DEATHS
@@ -96,7 +133,8 @@ class Lane:
     """One replica, and what is in flight there."""
 
     __slots__ = (
-        "collecting", "id", "in_flight", "is_killed", "is_lost", "replica", "submits", "withdrawn",
+        "collecting", "due", "id", "in_flight", "is_killed", "is_lost", "listening", "replica", "submits",
+        "withdrawn",
     )  # fmt: skip
 
     def __init__(self, replica_id: str, replica: Replica) -> None:
@@ -105,6 +143,8 @@ class Lane:
         self.in_flight: dict[int, Asked] = {}
         self.submits: set[asyncio.Task[None]] = set()
         self.withdrawn: dict[int, Asked] = {}  # to be cancelled there
+        self.due: list[Asked] = []  # whose time is over, to be asked about
+        self.listening: asyncio.Task[None] | None = None  # asks about them
         self.collecting: asyncio.Task[None] | None = None
         self.is_lost = False
         self.is_killed = False  # at our wish: its death says nothing about what is in flight

@@ -67,6 +67,9 @@ class Replica(Protocol):
     async def collect(self, client: str, wait_s: float) -> News:
         """Waits up to `wait_s` for news of the client's questions; one such call at a time."""
 
+    async def thinking(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
+        """Gives at once those of a client's questions that the agent has and has not answered."""
+
     async def cancel(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Drops questions; gives those that an agent's thread holds and that only its death would end."""
 

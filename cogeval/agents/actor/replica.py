@@ -102,6 +102,12 @@ class SeatReplica:
             self._run(alone)  # its client has heard that it begins
         return await inbox.take(wait_s, self._options.flush_ms / 1000)
 
+    async def thinking(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
+        """Gives at once those of a client's questions that the agent thinks about now."""
+        jobs = self._inbox(client).jobs
+        found = [jobs[number] for number in ids if number in jobs]
+        return tuple(job.question.id for job in found if job.is_running and not job.is_waiting)
+
     async def cancel(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Drops questions of a client.
 
