@@ -5,13 +5,17 @@
 set -euo pipefail
 nodes=${NODES:-3}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-home=$(mktemp -d /tmp/cogeval-nodes-XXXXXX)
+home=$(mktemp -d "${TMPDIR:-/tmp}/cogeval-nodes-XXXXXX") # a short path: sockets lie in it
 pids=()
 
 # By process id: `ray stop` would end every Ray of this machine.
 finish() {
   for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
   wait
+  for ((second = 0; second < 30; second++)); do # what `ray start` had started ends a moment after it
+    pgrep -f "$home" >/dev/null || break
+    sleep 1
+  done
   rm -rf "$home"
 }
 failed() {

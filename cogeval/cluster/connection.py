@@ -28,6 +28,7 @@ from cogeval.errors import InputError, RunError
 
 _HOME = "cogeval-ray-"  # then the driver's pid: temporary directories of our own Rays
 _ANSWER_S = 5.0  # longest wait for something to listen at an address
+_STARTS = 2  # tries: Ray gives its own start 30 s, which a machine that is very busy may need
 _OBJECT_STORE_BYTES = 100_000_000  # receipts are small and rows never pass through the object store
 
 
@@ -176,26 +177,33 @@ def _own_ray(options: ClusterOptions, needs: Sequence[Need]) -> Iterator[None]:
     short = Path("/tmp")  # noqa: S108 - the directory made in it is private
     parent = short if short.is_dir() else Path(tempfile.gettempdir())
     _remove_abandoned(parent)
-    home = tempfile.mkdtemp(prefix=f"{_HOME}{os.getpid()}-", dir=parent)
-    cpus = os.cpu_count() or 1
-    try:
-        ray.init(
-            address="local",  # never one that another process left an address file of
-            num_cpus=max(cpus, options.workers or 0) + own_cpus(needs),
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            object_store_memory=_OBJECT_STORE_BYTES,
-            _temp_dir=home,
-        )
-    except BaseException as error:
-        ray.shutdown()
-        shutil.rmtree(home, ignore_errors=True)
-        if not isinstance(error, Exception):  # Ctrl-C, or SIGTERM as Ray hands it on
-            raise KeyboardInterrupt from error
-        raise RunError(f"Ray did not start on this machine: {error}") from error
+    cpus = max(os.cpu_count() or 1, options.workers or 0) + own_cpus(needs)
+    for left in reversed(range(_STARTS)):
+        home = tempfile.mkdtemp(prefix=f"{_HOME}{os.getpid()}-", dir=parent)
+        try:
+            _start(home, cpus)
+            break
+        except BaseException as error:
+            ray.shutdown()
+            shutil.rmtree(home, ignore_errors=True)
+            if not isinstance(error, Exception):  # Ctrl-C, or SIGTERM as Ray hands it on
+                raise KeyboardInterrupt from error
+            if not left:
+                raise RunError(f"Ray did not start on this machine: {error}") from error
     try:
         yield
     finally:
         _leave()
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _start(home: str, cpus: int) -> None:
+    ray.init(
+        address="local",  # never one that another process left an address file of
+        num_cpus=cpus,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        object_store_memory=_OBJECT_STORE_BYTES,
+        _temp_dir=home,
+    )

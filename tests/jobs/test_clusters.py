@@ -133,14 +133,15 @@ def test_a_submitted_run_is_played_on_the_cluster_with_what_travels_along(head, 
 def test_three_local_nodes_play_a_run_and_are_gone_afterwards(tmp_path: Path) -> None:
     root = tmp_path / "runs"
     command = [str(JOBS / "local_nodes.sh"), *WHAT, f"run.root={root}", "--quiet"]
-    before = {*Path("/tmp").glob("cogeval-nodes-*")}
+    mine = Path(tempfile.mkdtemp(prefix="cogeval-", dir="/tmp"))  # of this test alone, and short
     with subprocess.Popen(
-        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True,
+        command, env=environment(TMPDIR=str(mine)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, start_new_session=True,
     ) as started:  # fmt: skip
         said, _ = started.communicate(timeout=380)
         assert started.returncode == 0, said
     assert_complete(root)
-    assert {*Path("/tmp").glob("cogeval-nodes-*")} <= before
+    assert not [*mine.glob("cogeval-nodes-*")]
+    shutil.rmtree(mine)
     with pytest.raises(ProcessLookupError):  # nobody of its group is left
         os.killpg(started.pid, 0)
