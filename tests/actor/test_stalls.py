@@ -68,9 +68,14 @@ def test_a_stall_costs_its_own_seat_only(deeds, replicas, flush_ms):
 
 @pytest.mark.parametrize("made", [Doer, ManyDoer])
 def test_an_answer_that_had_not_left_when_another_decision_stalls_the_process_is_given_again(made):
-    done = [(0.0, Deed(i, 0.1)) for i in range(2)]
+    done = [(0.0, Deed(i, 0.3)) for i in range(2)]
     took_s = stalls_cost_their_own_seats(
-        [*done, (0.1, Deed(2, 0.05, stalls=True))], 1, made, 1, batch=1, flush_ms=200
+        [*done, (0.25, Deed(2, 0.1 if made is Doer else 0.05, stalls=True))],
+        1,
+        made,
+        1,
+        batch=1,
+        flush_ms=200,
     )
     assert max(took_s[:2]) < 2 * (BUDGET_S + 1)
 

@@ -102,9 +102,9 @@ def test_a_hang_costs_its_own_seat_only_and_within_its_deadline(tmp_path, worst)
     hung = worst_seeds(log)
     decisions = read_tables(run).decisions
     assert faults(run) == ["timeout"] * len(set(hung))
-    # What hangs beside a living event loop is known at once, and not asked again; what keeps a whole process
-    # is asked again beside others, and then alone.
-    most = 4 if worst in ("regex", "ctypes") else 1
+    # What hangs beside a living event loop is known at once, and not asked again. What keeps a whole process
+    # is asked again beside others, and then alone; a busy loop does so on a machine that is busy itself.
+    most = 1 if worst == "sleep" else 4
     assert 0 < len(hung) <= most * len(set(hung))
     assert max(map(hung.count, hung)) <= most
     late = [s for s, f in zip(column(decisions, "think_s"), column(decisions, "fault"), strict=True) if f]

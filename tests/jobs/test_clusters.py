@@ -14,7 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from fakes import JOBS
+from job_fakes import JOBS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(400)]
 

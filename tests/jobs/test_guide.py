@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from fakes import JOBS, ROOT, put, run_with
+from job_fakes import JOBS, ROOT, put, run_with
 
 from cogeval.cli.arguments import read_arguments
 from cogeval.cli.settings import composer_of

@@ -8,7 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from fakes import ROOT
+from job_fakes import ROOT
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 

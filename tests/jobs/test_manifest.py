@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 import yaml
-from fakes import JOBS, ROOT, put, run_with
+from job_fakes import JOBS, ROOT, put, run_with
 from jsonschema import Draft202012Validator
 
 from cogeval import __version__

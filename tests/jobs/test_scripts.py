@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fakes import JOBS, put, run_with
+from job_fakes import JOBS, put, run_with
 
 from cogeval.cli.arguments import read_arguments
 from cogeval.cli.settings import composer_of
