@@ -185,7 +185,7 @@ def test_a_run_that_wrong_input_keeps_from_going_on_stays(cogeval, make_run) -> 
     make_run(*SMALL, done=2)
     answer = cogeval("resume", "latest", "cluster.workers=999")
     assert answer.code == 2
-    assert "lower it or add nodes" in answer.err
+    assert "Lower it or add nodes" in answer.err
     assert "to go on" not in answer.err  # the command that was typed would only fail again
     assert cogeval("status", "latest", "--json").json["recorded"] == 2
 

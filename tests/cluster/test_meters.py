@@ -144,3 +144,12 @@ def test_a_driver_keeps_what_went_wrong_and_counts_it(tmp_path: Path) -> None:
         ("cogeval_void",): 1,
         ("cogeval_lost_workers",): 1,
     }
+
+
+def test_the_guide_lists_every_metric_as_it_is() -> None:
+    guide = (Path(__file__).parents[2] / "docs/cluster.md").read_text()
+    listed = [line for line in guide.splitlines() if line.startswith("| `cogeval_")]
+    assert listed == [
+        f"| `{name}` | {kind} |{f' {labels} ' if (labels := ', '.join(keys)) else ' '}| {what} |"
+        for name, (kind, what, keys) in METRICS.items()
+    ]
