@@ -18,28 +18,41 @@ finish() {
   done
   rm -rf "$home"
 }
-failed() {
-  cat "$home/nodes.log" >&2
-  exit 1
-}
 trap finish EXIT
 trap 'exit 143' TERM
 
-start_node() {
-  ray start "$@" --block --node-ip-address=127.0.0.1 --num-cpus="${CPUS_PER_NODE:-1}" --temp-dir="$home" \
-    --object-store-memory=100000000 --dashboard-agent-listen-port=0 >>"$home/nodes.log" 2>&1 &
-  pids+=($!)
+say() { echo "local_nodes.sh: $*" >&2; }
+
+# Ray gives a node's start half a minute, which may be too little on a busy machine: there are two tries.
+start_node() { # which one, how to find the head, then how it joins
+  local node=$1 found=("$2" "$3") log try
+  shift 3
+  for try in 1 2; do
+    say "starting node $node of $nodes$([[ $try == 1 ]] || echo ', once more')"
+    log="$home/node-$node-$try.log"
+    [[ $node != 1 ]] || rm -f "$home/ray_current_cluster" # a failed head's
+    ray start "$@" --block --node-ip-address=127.0.0.1 --num-cpus="${CPUS_PER_NODE:-1}" --temp-dir="$home" \
+      --object-store-memory=100000000 --dashboard-agent-listen-port=0 >"$log" 2>&1 &
+    pids+=($!)
+    address=$(python "$here/wait_for_nodes.py" "${found[@]}" --pid "$!" --log "$log" "$node") && return
+    kill "$!" 2>/dev/null || true
+    wait "$!" || true
+    unset 'pids[-1]'
+  done
+  exit 1
 }
 
 RAY_AUTH_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
 export RAY_AUTH_TOKEN RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0
 unset RAY_ADDRESS
 free=$(python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-start_node --head --port=0 --ray-client-server-port="$free" --include-dashboard=false
-wait_for() { python "$here/wait_for_nodes.py" --head-pid "${pids[0]}" "$@"; }
-address=$(wait_for --address-file "$home/ray_current_cluster" 1) || failed
-for ((node = 1; node < nodes; node++)); do start_node --address="$address"; done
-wait_for --address "$address" "$nodes" >/dev/null || failed
+start_node 1 --address-file "$home/ray_current_cluster" \
+  --head --port=0 --ray-client-server-port="$free" --include-dashboard=false
+for ((node = 2; node <= nodes; node++)); do start_node "$node" --address "$address" --address="$address"; done
+root=()
+for word in "$@"; do [[ $word != run.root=* ]] || root=("$word"); done
+say "$nodes nodes are up at $address; from another terminal, in this directory:"
+say "  cogeval status latest --watch${root[*]:+ $(printf '%q' "${root[@]}")}"
 
 cogeval run cluster.address="$address" "$@" &
 run=$!

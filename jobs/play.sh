@@ -6,7 +6,9 @@ set -eu
 : "${RUN_ROOT:?expected a directory that all nodes share, or a URI such as s3://bucket/runs}"
 : "${RUN_ID:?expected a name for the run}"
 
-if cogeval status "$RUN_ID" "run.root=$RUN_ROOT" --json >/dev/null 2>&1; then
+# By its whole name: `status` takes the beginning of one too, which may be another run's.
+found=$(cogeval status "$RUN_ID" "run.root=$RUN_ROOT" --json 2>/dev/null || true)
+if printf '%s' "$found" | grep -q "\"run_id\": *\"$RUN_ID\""; then
   exec cogeval resume "$RUN_ID" "run.root=$RUN_ROOT" cluster.address=auto --quiet
 fi
 exec cogeval run --quiet cluster=running "run.root=$RUN_ROOT" "run.id=$RUN_ID" "$@"

@@ -7,5 +7,12 @@ set -euo pipefail
 : "${RUN_ROOT:?expected a directory that all nodes share, or a URI such as s3://bucket/runs}"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
+# Ray's nodes and drivers use a token as soon as there is one; its job commands only when they are told to.
+if [[ -z ${RAY_AUTH_MODE:-} ]] && [[ -n ${RAY_AUTH_TOKEN:-} || -e ${HOME:-}/.ray/auth_token ]]; then
+  export RAY_AUTH_MODE=token
+fi
+
+echo "submitting; while it plays, from any machine that reads $RUN_ROOT:" >&2
+echo "  cogeval status latest --watch $(printf '%q' "run.root=$RUN_ROOT")" >&2
 exec ray job submit --working-dir . --runtime-env "$here/ray_job.yaml" -- \
   cogeval run --quiet cluster=running "run.root=$RUN_ROOT" "$@"

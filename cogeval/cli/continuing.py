@@ -29,6 +29,20 @@ def resuming(run: RunDir, overrides: Iterable[str] = (), spend_usd: str | None =
     return " ".join(["cogeval resume", called(run), *map(shlex.quote, [*kept, *cap])])
 
 
+def elsewhere(address: str | None) -> str:
+    """What to add to that command where the run's cluster is gone; nothing for one of this machine.
+
+    Args:
+        address: of the cluster that it played on.
+    """
+    if address is None:
+        return ""
+    return (
+        f" (on the cluster at {address}, as before; where that is gone, add cluster.address=null to go on on "
+        "this machine, or cluster.address=HOST:PORT of another cluster)"
+    )
+
+
 def enough_usd(
     spent_usd: float, cap_usd: float, recorded: int, scheduled: int, expected_usd: float | None = None
 ) -> str:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from cogeval.cli.output import counted, duration, size, warn
 from cogeval.cli.program import typed
+from cogeval.cli.progress import bar
 from cogeval.cli.recorded import open_note_of
 from cogeval.cli.settings import called
 from cogeval.core.local_quota import dollars
@@ -21,6 +22,7 @@ from cogeval.store.run import RunDir
 from cogeval.store.shards import DamagedShard
 
 RUNNING: Final = "running"
+COMPLETE: Final = "complete"
 
 
 def warn_of(facts: dict[str, Any], run: RunDir) -> None:
@@ -64,23 +66,28 @@ def line_of(facts: dict[str, Any]) -> str:
         said.append(counted(len(facts["damaged"]), "damaged shard"))
     if facts["spent_usd"]:
         said.append(dollars(facts["spent_usd"]))
+    if facts["state"] == COMPLETE and facts["digest"]:
+        said.append(f"digest {facts['digest']}")
     return ", ".join(said)
+
+
+def progress_bar(facts: dict[str, Any]) -> Table:
+    """The facts as a bar."""
+    total = max(1, facts["scheduled"])
+    done = min(total, facts["recorded"] + facts["open_episodes"] + facts["void"])
+    return bar(done, total)
 
 
 def _lines(facts: dict[str, Any], run: RunDir) -> Table:
     driver, game = facts["driver"], facts["game"]
     where = f", driven by process {driver['pid']} on {driver['host']}" if driver else ""
     parameters = ", ".join(f"{k}={v}" for k, v in game["parameters"].items())
-    rows = [
+    rows: list[tuple[str, str]] = [
         ("run", facts["run_id"]),
         ("directory", facts["path"]),
         ("state", facts["state"] + where),
         ("game", f"{game['name']} {game['version']} ({parameters})"),
-        (
-            "episodes",
-            f"{facts['recorded']:,} recorded of {facts['scheduled']:,} scheduled, {facts['void']:,} void, "
-            f"{facts['missing']:,} missing",
-        ),
+        ("episodes", _episodes(facts)),
         ("digest", _digest(facts, run)),
         (
             "faults",
@@ -90,7 +97,7 @@ def _lines(facts: dict[str, Any], run: RunDir) -> Table:
     ]
     if facts["episodes_per_s"]:
         rows.append(("pace", _pace(facts)))
-    still_open = open_note_of(run, facts["open_episodes"], is_driven=driver is not None)
+    still_open = open_note_of(run, facts["open_episodes"], is_driven=driver is not None, noun="episode")
     if still_open is not None:
         rows.append(("open", still_open))
     if facts["shards"]:
@@ -107,6 +114,19 @@ def _lines(facts: dict[str, Any], run: RunDir) -> Table:
     for name, value in rows:
         table.add_row(Text(name, style="bold"), literal(value))
     return table
+
+
+def _episodes(facts: dict[str, Any]) -> str:
+    """How far the run is: what lies in open shards is played, if not yet sealed."""
+    num_open, scheduled, void = facts["open_episodes"], facts["scheduled"], f"{facts['void']:,} void"
+    if not num_open:
+        return (
+            f"{facts['recorded']:,} recorded of {scheduled:,} scheduled, {void}, {facts['missing']:,} missing"
+        )
+    return (
+        f"{facts['recorded'] + num_open:,} of {scheduled:,} episodes, {num_open:,} of them in open shards, "
+        f"{void}, {max(0, facts['missing'] - num_open):,} to play"
+    )
 
 
 def _digest(facts: dict[str, Any], run: RunDir) -> str:

@@ -22,6 +22,7 @@ from rich.text import Text
 from cogeval.agents.llm import LlmSeat
 from cogeval.cli.output import counted, duration, print_json, show, size, warn
 from cogeval.cli.pricing import RunPrice, Texts, price_run
+from cogeval.cli.seating import seat_lines, seat_troubles
 from cogeval.config import Experiment
 from cogeval.config.accounts import run_prices
 from cogeval.core.agent import Scripted, Seated
@@ -55,6 +56,7 @@ class Plan:
         bytes: estimate, on disk.
         seconds: estimate, of playing on this many workers; None when agents take time of their own.
         workers: episode actors.
+        seat_actors: what they will occupy beside the workers, a line for each agent that has some.
     """
 
     game: str
@@ -71,11 +73,12 @@ class Plan:
     bytes: int
     seconds: float | None
     workers: int
+    seat_actors: tuple[str, ...]
 
 
 def show_plan(experiment: Experiment, *, as_json: bool) -> int:
     """Prints what a run would be; names keys and SDKs that are missing here, without which none begins."""
-    warn(_missing(experiment))
+    warn([*_missing(experiment), *seat_troubles(experiment)])
     plan = make_plan(experiment)
     if as_json:
         print_json({**asdict(plan), "price": plan.price.as_json()})
@@ -140,6 +143,7 @@ def make_plan(experiment: Experiment) -> Plan:
         bytes=round(_stored_bytes(experiment, tried) * share),
         seconds=took_s * share / workers if timed else None,
         workers=workers,
+        seat_actors=tuple(seat_lines(experiment)),
     )
 
 
@@ -217,4 +221,5 @@ def _lines(plan: Plan) -> list[tuple[str, str]]:
         *zip(["price", *[""] * len(price)], price, strict=False),
         ("disk", f"~ {size(plan.bytes)}"),
         ("time", seconds),
+        *zip(["seat actors", *[""] * len(plan.seat_actors)], plan.seat_actors, strict=False),
     ]

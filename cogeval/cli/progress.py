@@ -201,6 +201,13 @@ def words(progress: Progress, num_faults: int = 0) -> list[str]:
     return said
 
 
+def bar(done: int, total: int) -> Table:
+    """A bar and its percentage."""
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_row(ProgressBar(total=total, completed=done, width=_BAR_WIDTH), Text(f"{done / total:4.0%}"))
+    return table
+
+
 def drawn(
     progress: Progress, *, ladder: bool = True, resumed: bool = False, num_faults: int = 0
 ) -> RenderableType:
@@ -212,13 +219,8 @@ def drawn(
         resumed: an earlier session recorded episodes, which the ladder so far does not count.
         num_faults: that it recorded.
     """
-    total = max(progress.total, 1)
-    bar = Table.grid(padding=(0, 1, 0, 0))
-    bar.add_row(
-        ProgressBar(total=total, completed=progress.done, width=_BAR_WIDTH),
-        Text(f"{progress.done / total:4.0%}"),
-    )
-    parts: list[RenderableType] = [bar, Text(", ".join(words(progress, num_faults)))]
+    drawn_bar = bar(progress.done, max(progress.total, 1))
+    parts: list[RenderableType] = [drawn_bar, Text(", ".join(words(progress, num_faults)))]
     if ladder and progress.tally.num_seats.any():
         parts += [Text(), _ladder(progress, "this session" if resumed else "so far")]
     return Group(*parts)

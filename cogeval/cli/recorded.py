@@ -119,12 +119,12 @@ def open_note(episodes: RunEpisodes) -> str | None:
     return open_note_of(episodes.run, num, is_driven=driver_of(episodes.run) is not None) if num else None
 
 
-def open_note_of(run: RunDir, num_open: int, *, is_driven: bool) -> str | None:
+def open_note_of(run: RunDir, num_open: int, *, is_driven: bool, noun: str = "more episode") -> str | None:
     """The same, of a run whose open shards hold so many episodes; None when they hold nothing."""
     if not num_open:
         return None
     way = "which its driver seals in time" if is_driven else f"which `cogeval resume {called(run)}` recovers"
-    return typed(f"{counted(num_open, 'more episode')} in open shards, {way}")
+    return typed(f"{counted(num_open, noun)} in open shards, {way}")
 
 
 def driver_of(run: RunDir) -> LockHolder | None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cogeval import __version__
 from cogeval.agents.llm import LlmSeat
 from cogeval.cli.app import INTERRUPTED, PAUSED, complain
-from cogeval.cli.continuing import enough_usd, fewer_at_once, resuming
+from cogeval.cli.continuing import elsewhere, enough_usd, fewer_at_once, resuming
 from cogeval.cli.environment import package_versions, python_version
 from cogeval.cli.output import counted, print_json, show, warn
 from cogeval.cli.plan import make_plan
@@ -212,7 +212,7 @@ def play(
         return Played(run, experiment, outcome, summary, is_tracked, rated_at - driven_at, track_s, overrides)
     except RunError as error:
         if not isinstance(error, InputError):  # those say their own way out
-            error.add_note(f"to go on: {resuming(run, overrides)}")
+            error.add_note(f"to go on: {resuming(run, overrides)}{elsewhere(config.cluster.address)}")
         elif is_new:
             _discard(run)
         raise

@@ -5,16 +5,18 @@ Invariant: reads only; what is damaged is named, left out and never repaired her
 
 from __future__ import annotations
 
+from cogeval.cli.app import INTERRUPTED
 from cogeval.cli.arguments import Arguments
 from cogeval.cli.output import counted, print_json, show
 from cogeval.cli.picturing import pictured, warn_of, way_out
 from cogeval.cli.program import typed
-from cogeval.cli.settings import called, find_runs
+from cogeval.cli.settings import called, find_runs, run_root
 from cogeval.cli.standing import standing
-from cogeval.cli.watching import watch
+from cogeval.cli.watching import wait_for_run, watch
 from cogeval.errors import InputError
 from cogeval.report.layout import escaped
 from cogeval.store.checks import check_run
+from cogeval.store.roots import LATEST
 from cogeval.store.run import RunDir
 from cogeval.store.totals import computed_digest
 
@@ -28,9 +30,11 @@ def one_run(arguments: Arguments) -> RunDir:
 
 def status(arguments: Arguments) -> int:
     """Says how far a run is, once or, with --watch, again and again."""
+    as_json, is_watched = arguments.switch("--json"), arguments.switch("--watch")
+    if is_watched and arguments.words == [LATEST] and not wait_for_run(run_root(arguments)):
+        return INTERRUPTED
     run = one_run(arguments)
-    as_json = arguments.switch("--json")
-    if arguments.switch("--watch"):
+    if is_watched:
         return watch(run, as_json=as_json)
     facts = standing(run)
     warn_of(facts, run)

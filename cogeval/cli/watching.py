@@ -13,19 +13,27 @@ from typing import Any, Final
 
 from rich.console import Group
 from rich.live import Live
+from rich.text import Text
 
-from cogeval.cli.app import INTERRUPTED
+from cogeval.cli.app import INTERRUPTED, complain
 from cogeval.cli.output import print_json, show
-from cogeval.cli.picturing import RUNNING, line_of, pictured, warn_of, way_out
+from cogeval.cli.picturing import COMPLETE, RUNNING, line_of, pictured, progress_bar, warn_of, way_out
 from cogeval.cli.progress import PLAIN_EVERY_S
 from cogeval.cli.standing import standing
 from cogeval.report.layout import make_console
+from cogeval.store.places import place_at
+from cogeval.store.roots import list_runs
 from cogeval.store.run import RunDir
 from cogeval.store.totals import KnownShards
 
 REDRAW_S: Final = 2.0
 GRACE_S: Final = 10.0
 """How long a run without a driver is watched: one may be about to start, or to be resumed."""
+
+DIGEST_S: Final = 10.0
+"""How long the digest of a complete run is waited for: its driver rates before it writes it down."""
+
+FIRST_RUN_S: Final = 1.0  # between two looks for a run where there is none
 
 Show = Callable[[dict[str, Any]], None]
 
@@ -54,6 +62,26 @@ def watch(run: RunDir, *, as_json: bool, sleep: Callable[[float], None] = time.s
     return 0
 
 
+def wait_for_run(root: str, *, sleep: Callable[[float], None] = time.sleep) -> bool:
+    """Waits until there is a run under a root.
+
+    Args:
+        root: directory of runs, or a URI.
+        sleep: waits for so many seconds.
+
+    Returns:
+        False when Ctrl-C ended the wait.
+    """
+    try:
+        if not list_runs(root):
+            complain(f"waiting for a run in {place_at(root).where()}")
+        while not list_runs(root):
+            sleep(FIRST_RUN_S)
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
 def _look_on(run: RunDir, shown: Show, every_s: float, sleep: Callable[[float], None]) -> dict[str, Any]:
     """Looks until the run has ended; gives the last look."""
     known = KnownShards()
@@ -61,18 +89,37 @@ def _look_on(run: RunDir, shown: Show, every_s: float, sleep: Callable[[float], 
     while True:
         began = time.monotonic()
         facts = standing(run, known, digest=False)
+        if facts["state"] == COMPLETE:
+            facts = _with_digest(run, known, sleep)
+            shown(facts)
+            return facts
         shown(facts)
         idle_s = 0.0 if facts["state"] == RUNNING else idle_s + every_s
-        if facts["state"] == "complete" or idle_s > GRACE_S:
+        if idle_s > GRACE_S:
             return facts
         sleep(max(0.1, every_s - (time.monotonic() - began)))
+
+
+def _with_digest(run: RunDir, known: KnownShards, sleep: Callable[[float], None]) -> dict[str, Any]:
+    """The last look at a complete run: its digest computed where it is small, else from its log."""
+    facts, waited_s = standing(run, known), 0.0
+    while facts["digest"] is None and facts["recorded"] and waited_s < DIGEST_S:
+        sleep(REDRAW_S)
+        waited_s += REDRAW_S
+        facts = standing(run, known)
+    return facts
 
 
 @contextmanager
 def _drawing(run: RunDir) -> Iterator[Show]:
     """Redraws in place."""
     with Live(console=make_console(sys.stdout), auto_refresh=False) as live:
-        yield lambda facts: live.update(Group(*pictured(facts, run)), refresh=True)
+
+        def shown(facts: dict[str, Any]) -> None:
+            looked = Text(f"last look at {time.strftime('%H:%M:%S')}", style="dim")
+            live.update(Group(progress_bar(facts), *pictured(facts, run), looked), refresh=True)
+
+        yield shown
 
 
 @contextmanager

@@ -131,7 +131,7 @@ def check_address(address: str | None) -> None:
 def _no_cluster(address: str, error: Exception) -> InputError:
     return InputError(
         f"cluster.address: no Ray cluster answers at {address!r} ({str(error).strip().splitlines()[0]}); "
-        "start one with `ray start --head`, or leave cluster.address out to play on this machine"
+        "start one with `ray start --head`, or play on this machine with cluster.address=null"
     )
 
 

@@ -152,7 +152,7 @@ class _Driver:
             self.seats = RunSeats(self.plan, f"{self.plan.run_id}-{self.generation}")
         try:
             if self.seats is not None:
-                self.seats.wait_for_room(self.plan.seat_needs)
+                self.seats.wait(self.plan.seat_needs, lambda: self.stop.requested or bool(line.trouble))
             self.play_on(num_workers)
         finally:
             self.close()

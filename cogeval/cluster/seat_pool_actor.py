@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -33,7 +34,9 @@ NAMESPACE = "cogeval-seats"
 _CALLS = 10_000  # answered at once: one waits for each agent in each worker
 _WAIT_S = 10.0  # longest that a call waits for another list
 _BREATH_S = 0.02  # between the end of a seat actor and the start of another
-_ROOM_S = 60.0  # that seat actors may wait for room
+_ROOM_S = 60.0  # in which at least one of those that wait for room must find it
+_MADE_S = 600.0  # that an agent may take to be made: it may load weights
+_LOOK_S = 0.5  # between two looks at how far they are
 _CLOSE_S = 2.0  # that agents may take to put their things away
 
 
@@ -68,11 +71,14 @@ class SeatPool:
         self._changed = asyncio.Event()  # set, and replaced, at every change
 
     async def begin(self) -> None:
-        """Starts them all, the largest first; returns when each has its room, before the agents are made."""
+        """Starts them all, the largest first."""
         for name in sorted(self._agents, key=lambda name: self._agents[name].size, reverse=True):
             self._complete(name)
-        while self._unplaced:
-            await self._changed.wait()
+
+    async def missing(self) -> tuple[int, tuple[str, ...]]:
+        """How many wait for room; and the agents of which none is made yet."""
+        unmade = tuple(name for name, roster in self._rosters.items() if not roster.active)
+        return len(self._unplaced), unmade
 
     async def replicas(self, agent: str, known: int) -> tuple[int, dict[str, ActorHandle]]:
         """Waits for another version of an agent's list than `known`; may give the same after a while.
@@ -199,18 +205,47 @@ class RunSeats:
         self._begun: ray.ObjectRef = self.actor.begin.remote()
         self._trouble: ray.ObjectRef = self.actor.trouble.remote()
 
-    def wait_for_room(self, needs: Sequence[Need]) -> None:
-        """Waits until each seat actor has its room: workers that came first could leave it in pieces.
+    def wait(self, needs: Sequence[Need], is_over: Callable[[], bool]) -> None:
+        """Waits until each seat actor has its room and one of each agent is made.
+
+        Workers that came first could leave the room in pieces; and an episode that began before its agent
+        was made would charge the seat with the wait.
+
+        Args:
+            needs: of the agents, for messages.
+            is_over: asked now and then; True ends the wait.
 
         Raises:
-            RunError: the cluster has it, but others hold it.
+            RunError: the cluster has the room, but others hold it; or an agent is not made in time.
         """
-        if not ray.wait([self._begun, self._trouble], timeout=_ROOM_S)[0]:
-            asked = "; ".join(f"{need.count} x {need.each()} for {need.agent}" for need in needs)
-            raise RunError(
-                f"seat actors found no room in {_ROOM_S:g} s ({asked}): other jobs hold what the cluster "
-                "has; `ray status` shows them, `cogeval resume` plays the run later"
-            )
+        began = moved = time.monotonic()
+        before = None
+        while not is_over() and self.trouble() is None:
+            num_unplaced, unmade = self._missing()
+            if not (num_unplaced or unmade):
+                return
+            now = time.monotonic()
+            if num_unplaced != before:
+                before, moved = num_unplaced, now
+            if num_unplaced and now - moved > _ROOM_S:
+                asked = "; ".join(f"{need.count} x {need.each()} for {need.agent}" for need in needs)
+                raise RunError(
+                    f"{num_unplaced} seat actors of {asked} did not start in {_ROOM_S:g} s: other jobs hold "
+                    "what the cluster has, or the machine is too busy; `cogeval resume` plays the run later"
+                )
+            if not num_unplaced and now - began > _MADE_S:
+                raise RunError(
+                    f"no seat actor has made its agent in {_MADE_S:g} s: {', '.join(unmade)}; look at what "
+                    "the constructor waits for, with `cogeval check-agent`"
+                )
+            time.sleep(_LOOK_S)
+
+    def _missing(self) -> tuple[int, tuple[str, ...]]:
+        try:
+            found: tuple[int, tuple[str, ...]] = ray.get([self._begun, self.actor.missing.remote()])[1]
+        except RayError:  # it is dead: `trouble` says so
+            return 1, ()
+        return found
 
     def forget(self, worker: str) -> None:
         """A worker is lost."""
@@ -223,7 +258,8 @@ class RunSeats:
         try:
             why: str = ray.get(self._trouble)
         except RayError as error:
-            return f"the pool of seat actors is lost ({_last_line(error)}); `cogeval resume` plays the rest"
+            what = _last_line(error).split(". ")[0][:200]  # Ray goes on for a page
+            return f"the pool of seat actors is lost ({what}); `cogeval resume` plays the rest"
         return why
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ One source and what is written of one merged shard are in memory at a time, neve
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -134,7 +134,7 @@ def compact(
         if digest is not None and made:
             run.append_log(complete_entry(digest, run.records()))
     return Compacted(
-        num_merged=sum(len(record.merged) for record in made),
+        num_merged=len({record.shard_id for record in records}.intersection(_merged(made))),
         num_made=len(made),
         num_bytes=sum(record.num_bytes for record in made),
         damaged=tuple(damaged),
@@ -173,10 +173,16 @@ def _merge(
         max(record.committed for record in whole),
         sums=added(sums),
         superseded_sums=_superseded(run, whole),
-        merged=tuple(record.shard_id for record in whole),
+        # What was merged into them earlier too: streams of it may still turn up on another host.
+        merged=tuple(dict.fromkeys([*(record.shard_id for record in whole), *_merged(whole)])),
     )
     run.add(record)
     return record, damaged
+
+
+def _merged(records: Iterable[ShardRecord]) -> list[str]:
+    """The shards whose place these have taken."""
+    return [shard_id for record in records for shard_id in record.merged]
 
 
 def _superseded(run: RunDir, records: Sequence[ShardRecord]) -> Sums | None:

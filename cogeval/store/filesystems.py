@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
@@ -19,6 +19,8 @@ from cogeval.store.failures import said
 
 _FLAT: Final = ("s3", "gcs", "abfs")  # prefixes exist with what is under them
 _CONNECT_S = 10.0
+_RETRIES = "retry_limit_seconds"
+_RETRY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +55,7 @@ def open_file_system(uri: str) -> Opened:
         if parts.scheme == "s3":
             file_system, directory = _s3(parts, dict(parameters))
         else:
-            file_system, directory = fs.FileSystem.from_uri(uri)
+            file_system, directory = fs.FileSystem.from_uri(_limited(parts, parameters))
     except (pa.ArrowException, ValueError, OSError, NotImplementedError) as error:
         raise InputError(
             f"run.root: expected a URI that pyarrow.fs opens, got {uri!r}: {said(error)}"
@@ -77,6 +79,13 @@ def _s3(parts: SplitResult, parameters: dict[str, str]) -> tuple[Any, str]:
     options = {name: _S3_PARAMETERS[name](value) for name, value in parameters.items()}
     file_system = fs.S3FileSystem(connect_timeout=_CONNECT_S, allow_delayed_open=True, **options)
     return file_system, f"{parts.netloc}{unquote(parts.path)}"
+
+
+def _limited(parts: SplitResult, parameters: tuple[tuple[str, str], ...]) -> str:
+    """The URI with an end to the tries of a file system that has 15 minutes for them, and tells nobody."""
+    if parts.scheme not in ("gs", "gcs") or _RETRIES in dict(parameters):
+        return parts.geturl()
+    return parts._replace(query=urlencode((*parameters, (_RETRIES, f"{_RETRY_S:g}")), safe="/:")).geturl()
 
 
 def _switch(value: str) -> bool:

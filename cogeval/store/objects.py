@@ -101,6 +101,14 @@ class ObjectPlace:
         """True when something is in it."""
         return bool(self.names())
 
+    def lacks(self) -> str | None:
+        """Its bucket, when the store says that there is none of that name."""
+        if not self.opened.is_flat:
+            return None
+        bucket = self.directory.partition("/")[0]
+        found = self._patiently("look for", "", lambda: self.fs.get_file_info(bucket))
+        return f"bucket {bucket!r}" if found.type == fs.FileType.NotFound else None
+
     def make(self, *, new: bool = False) -> None:
         """Makes nothing where prefixes need not be made; see `Place`."""
         if new and self.exists():

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from cogeval.store.addresses import check_address, file_path, is_address
+from cogeval.store.addresses import check_address, check_path, file_path, is_address, is_mistyped
 from cogeval.store.files import Bytes, naming_full_disk, publish, sync_directory
 
 
@@ -49,6 +49,9 @@ class Place(Protocol):
 
     def exists(self) -> bool:
         """True when it is there; one in an object store is when something is in it."""
+
+    def lacks(self) -> str | None:
+        """What it lies in that is not there and we cannot make, for a message; None: nothing known."""
 
     def make(self, *, new: bool = False) -> None:
         """Makes it, and what it lies in.
@@ -110,13 +113,14 @@ def place_at(where: PlaceLike) -> Place:
         where: a directory, or any URI that pyarrow.fs opens, such as ``s3://bucket/prefix?region=eu-west-1``.
 
     Raises:
-        InputError: the URI holds a secret, or names no file system that there is.
+        InputError: the URI holds a secret, names no file system that there is, or lacks its slashes.
     """
     if isinstance(where, Path):
         return LocalPlace(where)
     if not isinstance(where, str):
         return where
     if not is_address(where):
+        check_path(where)
         return LocalPlace(Path(where))
     check_address(where)
     path = file_path(where)
@@ -140,8 +144,9 @@ class LocalPlace:
 
     @property
     def uri(self) -> str:
-        """Its path."""
-        return str(self.directory)
+        """Its path, so that it is not taken for a mistyped URI."""
+        text = str(self.directory)
+        return f"./{text}" if is_mistyped(text) else text
 
     @property
     def name(self) -> str:
@@ -173,6 +178,10 @@ class LocalPlace:
     def exists(self) -> bool:
         """True when it is a directory."""
         return self.directory.is_dir()
+
+    def lacks(self) -> str | None:
+        """Nothing: directories can be made."""
+        return None
 
     def make(self, *, new: bool = False) -> None:
         """See `Place`."""

@@ -17,7 +17,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +56,14 @@ class _Remains:
         spool: where streams lie on this host.
         final: names in `shards`.
         hot: names in `spool`.
+        merged: ids of shards that others have taken the place of.
     """
 
     shards: Place
     spool: Path
     final: frozenset[str]
     hot: frozenset[str]
+    merged: frozenset[str]
 
     @property
     def is_apart(self) -> bool:
@@ -69,8 +71,9 @@ class _Remains:
         return self.shards.path is None
 
     def is_settled(self, shard_id: str) -> bool:
-        """True when the shard is committed, or its damaged remains have been set aside."""
-        return record_name(shard_id) in self.final or set_aside_name(shard_id) in self.final
+        """True when the shard is committed, merged, or its damaged remains have been set aside."""
+        names = {record_name(shard_id), set_aside_name(shard_id)}
+        return shard_id in self.merged or not names.isdisjoint(self.final)
 
     def unsettled(self) -> list[str]:
         """Ids of the shards that have streams or files but no record, in order."""
@@ -84,7 +87,9 @@ def _remains(run: PlaceLike, spool: Path | None) -> _Remains:
     directory = spool_of(place) if spool is None else spool
     hot = frozenset(os.listdir(directory)) if directory.is_dir() else frozenset()  # noqa: PTH208 - names
     final = hot if shards.path == directory else frozenset(shards.names())
-    return _Remains(shards, directory, final, hot)
+    remains = _Remains(shards, directory, final, hot, frozenset())
+    # Records are read only when there is something that they may settle.
+    return replace(remains, merged=RunDir(place).merged_ids()) if remains.unsettled() else remains
 
 
 def hot_shards(run: PlaceLike, spool: Path | None = None) -> list[str]:
@@ -231,13 +236,13 @@ def _from_streams(remains: _Remains, shard_id: str) -> SealedShard | None:
     tables = {t: conformed(pa.Table.from_batches(b[:num]), SCHEMAS[t]) for t, b in batches.items()}
     indexes = to_numpy(tables["episodes"]["index"])
     whole = indexes[_whole(tables, indexes)]
-    if not whole.size:
+    name = _recovered_id(shard_id, sums[:num]) if remains.is_apart else shard_id
+    if not whole.size or remains.is_settled(name):
         return None
     kept = {
         t: rows.filter(bool_column(np.isin(to_numpy(rows["index"]), whole))).to_batches()
         for t, rows in tables.items()
     }
-    name = _recovered_id(shard_id, sums[:num]) if remains.is_apart else shard_id
     return write_files(remains.shards, name, tuple(whole.tolist()), kept, replace=True)
 
 

@@ -71,6 +71,11 @@ def find_run(ref: str, root: PlaceLike) -> Place:
         return exact  # without a look at all the others
     runs = list_runs(within)
     if not runs:
+        lacking = within.lacks()
+        if lacking is not None:
+            raise InputError(
+                f"no runs in {within.where()}: there is no {lacking}; make it, or correct run.root"
+            )
         raise InputError(
             f"no runs in {within.where()}: make one with `cogeval run`, or name another run.root=DIR"
         )

@@ -28,10 +28,12 @@ from cogeval.store.places import Place, PlaceLike, place_at
 from cogeval.store.roots import MANIFEST, SHARDS, find_run
 from cogeval.store.segments import SegmentLog, read_segments
 from cogeval.store.shards import (
+    MERGING,
     TABLES,
     DamagedShard,
     SealedShard,
     ShardRecord,
+    check_record,
     check_schema_version,
     checked_json,
     file_name,
@@ -176,13 +178,22 @@ class RunDir:
             The records in the order of shard ids, without those of shards that were merged into others;
             and the shards whose record is damaged.
         """
+        records, damaged = self._read_records(record_name("*"))
+        return standing(records), damaged
+
+    def merged_ids(self) -> frozenset[str]:
+        """Ids of the shards that intact records name as merged, whether or not they are gone."""
+        records, _ = self._read_records(record_name(f"{MERGING}-*"))
+        return frozenset(shard_id for record in records for shard_id in record.merged)
+
+    def _read_records(self, pattern: str) -> tuple[list[ShardRecord], list[DamagedShard]]:
         records, damaged = [], []
-        for name, data in self.shards.read_each(self.shards.names(record_name("*"))):
+        for name, data in self.shards.read_each(self.shards.names(pattern)):
             try:
                 records.append(_read_record(self.shards, name, data))
             except (ValueError, OSError) as error:
                 damaged.append(DamagedShard(name.removesuffix(".json"), name, _problem(error), None))
-        return standing(records), damaged
+        return records, damaged
 
     def records(self) -> list[ShardRecord]:
         """The readable records, in the order of shard ids; `scan` names the others too."""
@@ -365,6 +376,7 @@ def _read_record(shards: Place, name: str, data: bytes | OSError) -> ShardRecord
     record = msgspec.convert(value, ShardRecord)
     if name != record_name(record.shard_id):
         raise ValueError(f"is the record of shard {record.shard_id} under another name")
+    check_record(record)
     return record
 
 

@@ -30,6 +30,9 @@ TABLES: Final = ("decisions", "seats", "episodes")
 MERGING: Final = "compact"
 """The worker id, which no worker has, of shards that others were merged into."""
 
+_HIGHEST: Final = 1 << 62  # index in a schedule
+_MOST_EPISODES: Final = 1 << 24  # of one shard: to read a record that names more would fill the memory
+
 _SHARD_ID = re.compile(r"(?P<worker>[A-Za-z0-9][A-Za-z0-9_-]*)-(?P<number>\d{4,})")
 
 
@@ -168,6 +171,31 @@ def check_shard_id(shard_id: str) -> str:
 def is_merged_id(shard_id: str) -> bool:
     """True for the id of a shard that others were merged into: without a record it holds nothing new."""
     return shard_id.startswith(f"{MERGING}-")
+
+
+def check_record(record: ShardRecord) -> None:
+    """Refuses a record that would hide shards, count episodes twice, or name more than there can be.
+
+    Raises:
+        ValueError: what is wrong with it, as the rest of a sentence about it.
+    """
+    if set(record.files) != set(TABLES):
+        raise ValueError(f"names other tables than {', '.join(TABLES)}")
+    if record.shard_id in record.merged:
+        raise ValueError("names its own shard among those that were merged into it")
+    if record.merged and not is_merged_id(record.shard_id):
+        raise ValueError(f"names merged shards, which only one with an id in {MERGING}-... may")
+    for what in ("accepted", "superseded"):
+        last = 0
+        for start, stop in getattr(record, what):
+            if not last <= start < stop <= _HIGHEST:
+                raise ValueError(
+                    f"has ranges of {what} episodes that are not ascending, disjoint and within 0 .. 2^62"
+                )
+            last = stop
+    named = sum(stop - start for start, stop in (*record.accepted, *record.superseded))
+    if named > _MOST_EPISODES:
+        raise ValueError(f"names {named:,} episodes, more than a shard can hold")
 
 
 def standing(records: Iterable[ShardRecord]) -> list[ShardRecord]:

@@ -15,6 +15,7 @@ from cogeval.store.shards import (
     DamagedShard,
     ShardRecord,
     file_name,
+    hot_name,
     is_merged_id,
     record_name,
     set_aside_name,
@@ -56,4 +57,6 @@ def tidy(run: RunDir, merged: Sequence[ShardRecord] | None = None) -> list[Damag
 
 
 def _names(shard_id: str) -> list[str]:
-    return [*(file_name(shard_id, table) for table in TABLES), record_name(shard_id)]
+    """All that a shard may have; streams too, which a commit that was killed has left."""
+    streams = (hot_name(shard_id, stream) for stream in (*TABLES, "sums"))
+    return [*streams, *(file_name(shard_id, table) for table in TABLES), record_name(shard_id)]

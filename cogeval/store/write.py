@@ -12,6 +12,7 @@ import os
 import time
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from cogeval.store.spool import make_spool, spool_of
 from cogeval.store.sums import sums_of
 
 _HOT = pa.ipc.IpcWriteOptions(use_threads=False)
+_TRIES = 9  # to make streams in a spool that another worker, done with it, removes
 
 
 class ShardWriter:
@@ -134,9 +136,7 @@ class ShardWriter:
         batches = self._buffer.batches()
         try:
             if self._streams is None:
-                if self._is_apart:
-                    make_spool(self._spool)
-                self._streams = HotStreams(self._spool, self.shard_id)
+                self._streams = self._open_streams()
             self._streams.append(batches)
         except BaseException:
             self.close()
@@ -145,6 +145,14 @@ class ShardWriter:
             self._batches[table].append(batch)
         self._buffer.clear()
         return num
+
+    def _open_streams(self) -> HotStreams:
+        """Makes the streams, and the spool for as often as one who leaves it removes it in between."""
+        for _ in range(_TRIES if self._is_apart else 0):
+            make_spool(self._spool)
+            with suppress(FileNotFoundError):
+                return HotStreams(self._spool, self.shard_id)
+        return HotStreams(self._spool, self.shard_id)
 
     def seal(self) -> SealedShard:
         """Finishes the shard: flushes the rest and writes the final files.
@@ -170,6 +178,8 @@ class ShardWriter:
             )
             if self._is_apart:
                 remove_streams(self._spool, self.shard_id)
+                with suppress(OSError):  # others have streams in it
+                    self._spool.rmdir()
             return sealed
         except (FileExistsError, FileNotFoundError) as error:
             raise RunError(

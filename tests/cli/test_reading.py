@@ -45,9 +45,12 @@ def test_what_is_flushed_and_not_committed_is_said_with_the_way_to_it(cogeval, m
         record.unlink()
     said = cogeval("status", "latest", "--json").json
     assert (said["recorded"], said["open_episodes"], len(said["open_shards"])) == (0, 2, 2)
-    note = f"2 more episodes in open shards, which `cogeval resume {run.run_id}` recovers"
+    way = f"in open shards, which `cogeval resume {run.run_id}` recovers"
+    text = " ".join(cogeval("status", "latest").out.split())
+    assert "2 of 8 episodes, 2 of them in open shards, 0 void, 6 to play" in text
+    assert f"2 episodes {way}" in text
+    note = f"2 more episodes {way}"
     for argv in (
-        ("status", "latest"),
         ("show", "latest"),
         ("rate", "latest"),
         ("compare", "quack", "assayer"),

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from cogeval.cli import status
 from cogeval.cli.picturing import line_of
 from cogeval.cli.standing import PACE_S, _pace
-from cogeval.cli.watching import GRACE_S, watch
+from cogeval.cli.watching import DIGEST_S, GRACE_S, wait_for_run, watch
 from cogeval.store import intact, totals
 from cogeval.store.lock import LockHolder
 from cogeval.store.run import RunDir
@@ -119,10 +120,53 @@ def test_compact_refuses_a_run_that_is_driven_and_sizes_that_are_none(cogeval, m
 
 def test_watching_ends_with_the_run(cogeval, make_run) -> None:
     make_run()
+    digest = cogeval("status", "latest", "--json").json["digest"]
     answer = cogeval("status", "latest", "--watch")
     assert answer.code == 0
-    assert answer.out == "complete, 8 of 8 episodes, 0 faults\n"
+    assert answer.out == f"complete, 8 of 8 episodes, 0 faults, digest {digest}\n"
     assert cogeval("status", "latest", "--watch", "--json").json["state"] == "complete"
+
+
+def test_watching_waits_for_the_digest_that_the_driver_writes_last(make_run, capsys, monkeypatch) -> None:
+    run = make_run()
+    monkeypatch.setattr(totals, "SMALL_BYTES", 0)
+    waits: list[float] = []
+
+    def written(wait: float) -> None:
+        waits.append(wait)
+        if len(waits) == 2:
+            with run.lock():
+                run.append_log(complete_entry("ab" * 32, run.records()))
+
+    assert watch(run, as_json=False, sleep=written) == 0
+    assert capsys.readouterr().out == f"complete, 8 of 8 episodes, 0 faults, digest {'ab' * 32}\n"
+    assert len(waits) == 2
+
+
+def test_watching_does_not_wait_for_ever_for_a_digest(make_run, capsys, monkeypatch) -> None:
+    run = make_run()
+    monkeypatch.setattr(totals, "SMALL_BYTES", 0)
+    waits: list[float] = []
+    assert watch(run, as_json=False, sleep=waits.append) == 0
+    assert sum(waits) == DIGEST_S
+    assert capsys.readouterr().out == "complete, 8 of 8 episodes, 0 faults\n"
+
+
+def test_watching_the_latest_run_waits_for_the_first_one(cogeval, make_run, capsys, monkeypatch) -> None:
+    assert cogeval("status", "latest").code == 2
+    assert wait_for_run("runs", sleep=lambda _: make_run(name="first") and None)
+    answer = capsys.readouterr()
+    assert answer.out == ""
+    assert "waiting for a run in " in answer.err
+
+    def ctrl_c(_: float) -> None:
+        raise KeyboardInterrupt
+
+    assert not wait_for_run("elsewhere", sleep=ctrl_c)
+    monkeypatch.setattr(status, "wait_for_run", lambda root: wait_for_run(root, sleep=ctrl_c))
+    assert cogeval("status", "latest", "--watch", "run.root=elsewhere").code == 130
+    assert cogeval("status", "first", "--watch", "run.root=elsewhere").code == 2
+    assert cogeval("status", "latest", "--watch").code == 0
 
 
 def test_watching_gives_up_when_nobody_drives_the_run(cogeval, make_run, capsys) -> None:
@@ -166,6 +210,8 @@ def test_a_terminal_is_redrawn_until_ctrl_c(make_run) -> None:
             while seen.count(b"5 recorded of 8 scheduled") < 2:  # drawn, and drawn again over itself
                 seen += os.read(ours, 4096)
             assert b"\x1b[1A" in seen
+            assert b" 62%" in seen  # beside its bar
+            assert b"last look at " in seen
             process.send_signal(signal.SIGINT)
             try:
                 while part := os.read(ours, 4096):

@@ -13,7 +13,7 @@ from faulty.seat_agents import worst_seeds
 from cogeval.cluster.connection import connected
 from cogeval.cluster.driver import drive
 from cogeval.cluster.plan import ClusterOptions
-from cogeval.errors import InputError
+from cogeval.errors import InputError, RunError
 from cogeval.store.read import read_tables
 
 pytestmark = pytest.mark.cluster
@@ -144,3 +144,19 @@ def test_what_the_cluster_cannot_hold_is_refused_at_once_with_what_it_has(tmp_pa
     assert says in str(refused.value)
     assert time.monotonic() - started < 5
     assert list(run.shards_path.iterdir()) == []
+
+
+def test_an_agent_that_takes_long_to_make_is_waited_for_and_not_charged(tmp_path):
+    agents = pool("TakesLongToMake", seconds=4.0, replicas=1, deterministic=False)
+    deadlines = {"decision_s": 1.0, "retry_s": 1.0, "episode_timeout_s": 3.0}
+    run, plan = new_run(tmp_path, agents, deadlines=deadlines, schedule={"blocks": 2})
+    assert drive(plan, run, ONE).complete
+    assert faults(run) == []
+
+
+def test_an_agent_that_is_never_made_ends_the_run_with_its_name(tmp_path, monkeypatch):
+    monkeypatch.setattr("cogeval.cluster.seat_pool_actor._MADE_S", 2.0)
+    agents = pool("TakesLongToMake", seconds=60.0, replicas=1, deterministic=False)
+    run, plan = new_run(tmp_path, agents, schedule={"blocks": 2})
+    with pytest.raises(RunError, match=r"made its agent in 2 s: one"):
+        drive(plan, run, ONE)

@@ -2,10 +2,12 @@
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 from job_fakes import JOBS, ROOT, put, run_with
+from ray.scripts import scripts
 
 from cogeval.cli.arguments import read_arguments
 from cogeval.cli.settings import composer_of
@@ -83,3 +85,64 @@ def test_the_memory_of_the_page_is_what_its_formula_gives() -> None:
     node, worker, each = (float(number) for number in formula)
     assert "3,144 MB" in PAGE
     assert round(node + 8 * (worker + each * 63 + 2 * 64)) == 3144
+
+
+def files_of(page, folder):
+    """Writes the files that a page says to save."""
+    for name, text in re.findall(r"this as `([\w/.]+)`:\n\n```\w+\n(.*?)```", page, re.DOTALL):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def shell_blocks(page):
+    return re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+
+
+STORE = (ROOT / "docs" / "store.md").read_text(encoding="utf-8")
+AGENTS = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("block", [*shell_blocks(PAGE), *shell_blocks(STORE)])
+def test_every_block_of_shell_can_be_read_and_ends_only_what_it_started(block: str) -> None:
+    subprocess.run(["bash", "-n"], input=block, text=True, check=True)
+    assert not re.search(r"ray stop|pkill|killall", block)
+
+
+def test_the_cluster_of_the_page_is_started_with_options_that_ray_has() -> None:
+    started = [line for block in shell_blocks(PAGE) for line in block.splitlines() if "--" in line]
+    known = {option for parameter in scripts.start.params for option in parameter.opts}
+    ours = {"--address-file", "--pid", "--log"}  # of wait_for_nodes.py
+    given = {*re.findall(r"(?<=[ (])--[a-z-]+", "\n".join(started))} - ours
+    assert {"--head", "--temp-dir", "--dashboard-port"} <= given <= known
+
+
+def test_the_object_store_of_the_page_is_the_one_of_the_tests_and_its_configuration_composes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (block,) = shell_blocks(STORE)
+    server = (ROOT / "tests" / "store" / "s3_server.py").read_text()
+    command = block.partition("\nweed ")[2].partition(">")[0]
+    for option in re.findall(r"(?<=\s)(-[\w.]+)", command):
+        assert option in server, option
+    files_of(STORE, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    here = STORE.partition("### One on this machine")[2].partition("\n### ")[0]
+    run, status = re.findall(r"^cogeval .*$", here, re.MULTILINE)
+    given = read_arguments(VERBS["run"], shlex.split(run)[2:])
+    config = read_config(composer_of(given).compose(given.overrides))
+    assert config.run.root.startswith("s3://bucket/evaluations?")
+    assert shlex.split(status)[3] == f'run.root="{config.run.root}"'
+    read_arguments(VERBS["status"], shlex.split(status)[2:])
+
+
+def test_the_shared_agent_of_the_page_fits_on_two_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files_of(AGENTS, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (line,) = re.findall(r"`(cogeval run [^`]*pool=together[^`]*)`", AGENTS)
+    given = read_arguments(VERBS["run"], shlex.split(line)[2:])
+    config = read_config(composer_of(given).compose(given.overrides))
+    asked = config.pool.agents["together"]["actor"]
+    assert (asked["replicas"] + asked["spares"]) * asked["cpus"] + config.cluster.workers <= 2
+    assert not {"gpus", "memory_mb"} & {*asked}

@@ -77,8 +77,15 @@ def test_a_run_that_is_not_there_is_begun_on_the_running_cluster(tmp_path: Path)
     assert config.schedule.seeds == [1, 2]
 
 
+def test_another_run_whose_name_begins_so_is_not_gone_on_with(tmp_path: Path) -> None:
+    put(tmp_path, "cogeval", says='{"run_id": "ladder-70", "state": "complete"}')
+    done, calls = run_with(tmp_path, str(JOBS / "play.sh"), "game=cogz", RUN_ROOT="runs", RUN_ID="ladder-7")
+    assert done.returncode == 0
+    assert calls[1][:2] == ["cogeval", "run"]
+
+
 def test_a_run_that_is_there_is_gone_on_with(tmp_path: Path) -> None:
-    put(tmp_path, "cogeval")
+    put(tmp_path, "cogeval", says='{"run_id": "ladder-7", "state": "interrupted"}')
     where = {"RUN_ROOT": "s3://bucket/runs", "RUN_ID": "ladder-7"}
     done, calls = run_with(tmp_path, str(JOBS / "play.sh"), "game=cogz", **where)
     assert done.returncode == 0
@@ -108,6 +115,75 @@ def test_a_submitted_job_keeps_every_override_whole(tmp_path: Path) -> None:
         "/shared/runs",
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("variables", "has_file", "mode"),
+    [
+        ({}, False, ""),
+        ({}, True, "token"),
+        ({"RAY_AUTH_TOKEN": "t"}, False, "token"),
+        ({"RAY_AUTH_MODE": "disabled", "RAY_AUTH_TOKEN": "t"}, True, "disabled"),
+    ],
+)
+def test_a_token_that_is_there_is_used_to_submit(
+    tmp_path: Path, variables, has_file: bool, mode: str
+) -> None:
+    (tmp_path / "ray").write_text('#!/bin/sh\necho "mode=${RAY_AUTH_MODE:-}"\n')
+    (tmp_path / "ray").chmod(0o755)
+    if has_file:
+        (tmp_path / ".ray").mkdir()
+        (tmp_path / ".ray" / "auth_token").write_text("t")
+    where = {"HOME": str(tmp_path), "RUN_ROOT": "/shared/runs", **variables}
+    done, _ = run_with(tmp_path, str(JOBS / "ray_job.sh"), "game=cogz", **where)
+    assert done.stdout == f"mode={mode}\n"
+    assert "\n  cogeval status latest --watch run.root=/shared/runs\n" in done.stderr
+
+
+def test_a_rehearsal_says_how_far_it_is_and_what_to_type(tmp_path: Path) -> None:
+    put(tmp_path, "ray")
+    put(tmp_path, "cogeval")
+    put(tmp_path, "python", says="127.0.0.1:6379")
+    done, _ = run_with(tmp_path, str(JOBS / "local_nodes.sh"), "run.root=my runs", NODES="2")
+    said = [line.removeprefix("local_nodes.sh: ").strip() for line in done.stderr.splitlines()]
+    assert said == [
+        "starting node 1 of 2",
+        "starting node 2 of 2",
+        "2 nodes are up at 127.0.0.1:6379; from another terminal, in this directory:",
+        r"cogeval status latest --watch run.root=my\ runs",
+    ]
+
+
+def test_a_node_that_does_not_start_is_tried_twice(tmp_path: Path) -> None:
+    put(tmp_path, "ray")
+    put(tmp_path, "cogeval")
+    put(tmp_path, "python")
+    (tmp_path / "python").write_text('#!/bin/sh\n[ "$1" = -c ] && echo 10001\n')  # a port, but no node
+    done, calls = run_with(tmp_path, str(JOBS / "local_nodes.sh"), NODES="2")
+    assert done.returncode == 1
+    said = [line for line in done.stderr.splitlines() if line.startswith("local_nodes.sh: ")]
+    assert [line[-10:] for line in said] == ["ode 1 of 2", " once more"]
+    assert not [call for call in calls if call[0] == "cogeval"]
+
+
+@pytest.mark.parametrize("lines", [["first", *["more"] * 30, "no space left"], None])
+def test_a_start_that_has_ended_is_named_with_the_end_of_its_log(tmp_path: Path, lines) -> None:
+    log = tmp_path / "node.log"
+    if lines:
+        log.write_text("\n".join(lines))
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    command = [sys.executable, JOBS / "wait_for_nodes.py", "--address-file", tmp_path / "none"]
+    command += ["--pid", str(ended.pid), "--log", log, "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"`ray start` (process {ended.pid}) has ended" in done.stderr
+    assert "Traceback" not in done.stderr
+    if lines:
+        assert done.stderr.endswith("no space left\n")
+        assert "first" not in done.stderr
+    else:
+        assert f"its log {log} cannot be read: No such file" in done.stderr
 
 
 def test_slurm_starts_the_head_waits_then_the_others_then_plays(slurm: Path) -> None:

@@ -239,3 +239,27 @@ def test_killed_at_every_touch_of_a_file_nothing_is_lost_or_doubled(tmp_path: Pa
         assert check_run(run) == [], number
         ids = {record.shard_id for record in run.records()}
         assert {p.name.split(".")[0] for p in run.shards_path.iterdir()} == ids, number
+
+
+def test_streams_that_a_killed_commit_left_are_no_second_copies_after_two_mergers(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_shard(run, "w0-0000", range(6), usage=True)
+    with monkeypatch.context() as killed:
+        killed.setattr(RunDir, "remove_hot", lambda *_: None)
+        write_shard(run, "w1-0000", range(6, 12), usage=True)
+    left = {path.name: path.read_bytes() for path in run.shards_path.glob("w1-0000.*.hot")}
+    assert len(left) == 4
+    spent_usd = spend_of(run).spent_usd
+    compact(run)
+    assert not list(run.shards_path.glob("*.hot"))
+    write_shard(run, "w2-0000", range(12, 18))
+    assert compact(run).num_merged == 2
+    (record,) = run.records()
+    assert set(record.merged) >= {"w0-0000", "w1-0000", "w2-0000"}
+    for name, data in left.items():  # as if they came from another host
+        (run.shards_path / name).write_bytes(data)
+    assert (hot_shards(run.path), open_indexes(run.path).size) == ([], 0)
+    assert recover(run.path) == []
+    assert not list(run.shards_path.glob("*.hot"))
+    assert spend_of(run).spent_usd == pytest.approx(spent_usd)

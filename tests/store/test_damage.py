@@ -18,6 +18,7 @@ from cogeval.store.files import StoreFull
 from cogeval.store.read import read_tables, recorded_indexes
 from cogeval.store.recover import hot_shards, recover
 from cogeval.store.run import RunDir
+from cogeval.store.shards import checked_json, read_checked_json
 
 
 def cut(path: Path) -> None:
@@ -210,3 +211,31 @@ def test_a_file_size_limit_of_the_system_counts_as_a_full_disk(run: RunDir) -> N
     run.commit(sealed, sealed.indexes)
     assert check_run(run) == []
     assert read_tables(run).episodes.num_rows == int(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"merged": ["w0-0000"]}, "its own shard"),
+        ({"merged": ["w1-0000"]}, "names merged shards"),
+        ({"accepted": [[0, 3], [2, 4]]}, "not ascending, disjoint"),
+        ({"accepted": [[2, 4], [0, 2]]}, "not ascending, disjoint"),
+        ({"accepted": [[-5, 10**15]]}, "not ascending, disjoint"),
+        ({"accepted": [[3, 3]]}, "not ascending, disjoint"),
+        ({"accepted": [[0, 2**63]]}, ""),
+        ({"accepted": [[0, 10**15]]}, "more than a shard can hold"),
+        ({"superseded": [[7, 6]]}, "not ascending, disjoint"),
+        ({"files": {}}, "other tables"),
+    ],
+)
+def test_a_record_that_hides_or_doubles_is_damaged_though_its_checksum_fits(
+    run: RunDir, changes: dict[str, object], says: str
+) -> None:
+    write_shard(run, "w0-0000", range(4))
+    write_shard(run, "w1-0000", range(4, 9))
+    path = run.shards_path / "w0-0000.json"
+    path.write_bytes(checked_json({**read_checked_json(path.read_bytes()), **changes}))
+    (finding,) = check_run(run)
+    assert (finding.shard_id, finding.rule) == ("w0-0000", "intact")
+    assert says in finding.message
+    assert recorded_indexes(run)[0].tolist() == [4, 5, 6, 7, 8]

@@ -20,6 +20,7 @@ from cogeval.errors import InputError, RunError
 from cogeval.store import claims
 from cogeval.store.checks import check_run
 from cogeval.store.claims import Claim, Pace, claim
+from cogeval.store.compact import compact
 from cogeval.store.failures import StoreDenied, StoreUnreachable
 from cogeval.store.objects import ObjectPlace
 from cogeval.store.places import place_at
@@ -115,7 +116,7 @@ def test_a_run_is_written_committed_found_and_read(run):
     assert recorded(run) == list(range(6))
     assert check_run(run) == []
     assert hot_shards(run.place) == []
-    assert not list(spool_of(run.place).glob("*.hot"))
+    assert not spool_of(run.place).exists()
     within = run.place.parent.uri
     for ref in ("run-1", "run", "latest", run.uri):
         assert RunDir.find(ref, within).uri == run.uri
@@ -126,6 +127,29 @@ def test_a_run_is_written_committed_found_and_read(run):
 def test_a_run_is_made_once(run):
     with pytest.raises(InputError, match="never overwritten"):
         RunDir.create(run.place.parent.uri, "run-1", {}, "")
+
+
+def test_streams_of_a_shard_that_was_merged_twice_are_dropped_on_their_host(run):
+    kept = {}
+    for number in range(3):
+        made = filled(run, f"w{number}-0000", range(6 * number, 6 * number + 6))
+        kept |= {path.name: path.read_bytes() for path in spool_of(run.place).iterdir()}
+        sealed = made.seal()
+        run.commit(sealed, sealed.indexes)
+        if number:
+            assert compact(run).num_merged == 2
+    spool_of(run.place).mkdir()
+    for name, data in kept.items():  # of a host that died before it could remove them
+        (spool_of(run.place) / name).write_bytes(data)
+    assert hot_shards(run.place) == []
+    assert recover(run.place) == []
+    assert not spool_of(run.place).exists()
+    assert recorded(run) == list(range(18))
+
+
+def test_no_runs_in_a_bucket_that_is_not_there_says_so(port):
+    with pytest.raises(InputError, match="there is no bucket 'nobucket'"):
+        RunDir.find("latest", root(port, "runs").replace("://bucket", "://nobucket"))
 
 
 def test_a_missing_bucket_is_named(proxy, make):
@@ -195,6 +219,7 @@ def test_a_worker_killed_while_it_sends_loses_nothing(run, num_sent):
     made = filled(run)
     kept = {path.name: path.read_bytes() for path in spool_of(run.place).iterdir()}
     made.seal()
+    spool_of(run.place).mkdir(exist_ok=True)
     for name, data in kept.items():
         (spool_of(run.place) / name).write_bytes(data)
     for table in ("decisions", "seats", "episodes")[num_sent:]:

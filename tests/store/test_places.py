@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow.fs import _MockFileSystem
 
 from cogeval.errors import InputError
+from cogeval.store.addresses import check_address
 from cogeval.store.filesystems import Opened, open_file_system
 from cogeval.store.objects import ObjectPlace
 from cogeval.store.places import LocalPlace, place_at
@@ -111,6 +116,102 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(uri):
     with pytest.raises(InputError, match="take it out") as caught:
         place_at(uri)
     assert "hush" not in str(caught.value).lower()
+
+
+SECRET_PLACES = (
+    "{scheme}://{secret}@bucket/x",
+    "{scheme}://{secret}%40bucket/x?region=a",
+    "{scheme}://user:{secret}@bucket/x",
+    "{scheme}://bucket/x#access_key={secret}",
+    "{scheme}://bucket/x%23access_key={secret}",
+    "{scheme}://bucket/x?region=a#secret={secret}",
+    "{scheme}://bucket/x?endpoint_override=user:{secret}@host",
+    "{scheme}://bucket/x?endpoint_override=user%3A{secret}%2540host:80",
+    "{scheme}://bucket/x?endpoint_override=http://h/?secret_key={secret}",
+    "{scheme}://bucket/x?region=a;secret_key={secret}",
+    "{scheme}://bucket/x?Account%4Bey={secret}",
+    "{scheme}://bucket/x?pwd={secret}",
+    "{scheme}://bucket/x;secret_key={secret}/y",
+    "{scheme}://bucket/x%3Bsecret_key={secret}",
+    "{scheme}://bucket/x&secret_key={secret}",
+    "{scheme}://bucket/user:{secret}@y",
+    "{scheme}://bucket/x?region={secret}&region=b",
+)
+
+
+@given(
+    st.sampled_from(SECRET_PLACES),
+    st.sampled_from(["s3", "S3", "gs", "gcs"]),
+    st.text("abcXYZ0189_-~.+%/", min_size=6, max_size=20).map(lambda text: f"q7{text}"),
+)
+def test_no_address_with_a_secret_passes_nor_is_it_repeated(form, scheme, secret):
+    if "@" in form.partition("?")[0] or "%40" in form:
+        secret = secret.replace("/", "")  # else it is a bucket and a path
+    with pytest.raises(InputError) as caught:
+        place_at(form.format(scheme=scheme, secret=quote(secret, safe="/")))
+    assert secret not in str(caught.value)
+    assert quote(secret, safe="/") not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "s3://bucket/a=b/key=1/x?endpoint_override=http://127.0.0.1:8333&region=eu-west-1",
+        "s3://bucket/x%23y",
+        "abfs://container@account.dfs.core.windows.net/x",
+        "hdfs://somebody@host/x",
+        "file:///a/../b",
+    ],
+)
+def test_an_address_without_a_secret_passes(uri):
+    check_address(uri)
+
+
+@pytest.mark.parametrize("uri", ["s3://bucket/../x", "s3://bucket/%2e%2e/x", "gs://../x", "s3://bucket/./x"])
+def test_an_address_does_not_climb(uri):
+    with pytest.raises(InputError, match=r"without \. and \.\."):
+        place_at(uri)
+
+
+@pytest.mark.parametrize("text", ["s3:/bucket/x", "file:rel", "S3:bucket", "gs:/x", "memory:/x"])
+def test_a_uri_without_its_slashes_is_no_directory_unless_it_says_so(text):
+    with pytest.raises(InputError, match=f"directory of that name is ./{text.partition(':')[0]}:"):
+        place_at(text)
+    here = place_at(f"./{text}")
+    assert here == LocalPlace(Path(text))
+    assert place_at(here.uri) == here
+
+
+@pytest.mark.parametrize("text", ["C:\\runs", "runs/a:b", "12:30/runs", "/x/s3:/y", "exp:1"])
+def test_a_path_with_a_colon_is_a_path(text):
+    assert place_at(text) == LocalPlace(Path(text))
+
+
+def test_a_bucket_that_is_not_there_is_named():
+    mock = _MockFileSystem()
+    place = ObjectPlace(mock, "nobucket/x", Opened(mock, "nobucket/x", "s3://", (), True), patience_s=0.0)
+    with pytest.raises(InputError, match="there is no bucket 'nobucket'"):
+        find_run("latest", place)
+    mock.create_dir("nobucket")
+    with pytest.raises(InputError, match="make one with"):
+        find_run("latest", place)
+
+
+@pytest.mark.parametrize(
+    ("uri", "limit"),
+    [("gs://b/x", "60"), ("gs://b/x?retry_limit_seconds=5", "5"), ("gcs://b/x?scheme=http", "60")],
+)
+def test_google_storage_has_a_minute_unless_the_user_says_otherwise(monkeypatch, uri, limit):
+    asked = []
+
+    def from_uri(uri):
+        asked.append(uri)
+        return _MockFileSystem(), "b/x"
+
+    opener = SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri))
+    monkeypatch.setattr("cogeval.store.filesystems.fs", opener)
+    assert place_at(uri).uri == uri
+    assert dict(parse_qsl(urlsplit(asked[0]).query))["retry_limit_seconds"] == limit
 
 
 @pytest.mark.parametrize(

@@ -83,3 +83,11 @@ def loop():
 def worst_seeds(log):
     """The seeds of the decisions that did their worst, once for each time."""
     return sorted(int(line) for file in Path(log).iterdir() for line in file.read_text().split())
+
+
+class TakesLongToMake(Draws):
+    """As one that loads weights before it can decide."""
+
+    def __init__(self, seconds=0.0):
+        super().__init__()
+        time.sleep(seconds)

@@ -1,0 +1,64 @@
+"""What the seat actors of a planned run will occupy, and whether this machine can hold them.
+
+Invariant: pure arithmetic on what the pool asks for; no Ray is started and no replica made. GPUs of this
+machine are not counted here: a run finds out in seconds whether there are enough.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import psutil
+
+from cogeval.agents.actor.build import options_of
+from cogeval.cluster.seat_fit import UNKNOWN, Need, Node, check_each
+from cogeval.config import Experiment
+from cogeval.errors import InputError
+
+
+def seat_lines(experiment: Experiment) -> list[str]:
+    """What the seat actors of each agent that has some occupy, each in a line."""
+    lines = []
+    for entry in experiment.agents:
+        options = options_of(entry.seated.agent)
+        if options is None:
+            continue
+        num = options.replicas + options.spares
+        total = [f"{num * options.cpus:g} CPUs", f"{num * options.gpus:g} GPUs"]
+        if options.memory_mb:
+            total.append(f"{num * options.memory_mb:,g} MB of memory")
+        count = (
+            f"{options.replicas:,} + {options.spares:,} spare" if options.spares else f"{options.replicas:,}"
+        )
+        lines.append(f"{entry.name}: {count}, in all {', '.join(total)}")
+    return lines
+
+
+def seat_troubles(experiment: Experiment, machine: Node | None = None) -> list[str]:
+    """Why a run on this machine would be refused: one seat actor asks for more than there is.
+
+    Args:
+        experiment: what would be played; on a cluster that was there before nobody knows here.
+        machine: what there is; None: this machine.
+    """
+    if experiment.config.cluster.address is not None:
+        return []
+    node = machine or Node("this machine", os.cpu_count() or 1, UNKNOWN, psutil.virtual_memory().total / 1e6)
+    return [str(error) for need in _needs(experiment) if (error := _refusal(need, node)) is not None]
+
+
+def _refusal(need: Need, node: Node) -> InputError | None:
+    try:
+        check_each([need], [node])
+    except InputError as error:
+        return error
+    return None
+
+
+def _needs(experiment: Experiment) -> Iterable[Need]:
+    for entry in experiment.agents:
+        options = options_of(entry.seated.agent)
+        if options is not None:
+            num = options.replicas + options.spares
+            yield Need(entry.name, num, options.cpus, options.gpus, options.memory_mb or 0)
