@@ -62,6 +62,8 @@ def test_what_is_asked_alone_waits_until_nothing_runs_and_until_its_client_has_h
         assert +running == {2: 1}
         await listening
         await asyncio.sleep(0.01)
+        assert not +running, "its answer may still be on its way out of the process"
+        await asyncio.sleep(0.05)
         assert +running == {3: 1, 4: 1}
         await replica.close()
 

@@ -110,3 +110,8 @@ def test_waits_inside_an_agent_move_the_end_of_its_time():
     (first, _, _), (second, think_s, _) = run(main())
     assert (first, second) == (0, LATE)
     assert think_s == pytest.approx(1.0, abs=0.05)
+
+
+def test_an_answer_of_one_that_ran_alone_leaves_before_the_next_that_is_alone_can_stall_the_process():
+    quick = [(0.0, Deed(i, 0.0, stalls=i == 6)) for i in range(1, 9)]
+    stalls_cost_their_own_seats([(1.0, Deed(0, 0.0)), *quick], 1, flush_ms=0)

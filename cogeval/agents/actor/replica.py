@@ -25,6 +25,8 @@ from cogeval.core.replies import DETAIL_CHARS, describe
 
 _HELD_S = 30.0  # that an announced question may wait for its client to listen
 _CLOSE_S = 2.0  # that the agent may take to put its things away
+_LEAVES_S = 0.05  # in which an answer that was taken is out of the process
+_UNTAKEN_S = 1.0  # that the answer of one that ran alone may wait for its client to listen
 _STOP_S = 0.2  # that a cancelled coroutine may take to end
 
 
@@ -58,6 +60,7 @@ class SeatReplica:
         self._num_running = 0  # questions that the agent has now
         self._num_lanes = 0  # plain calls and batches under way
         self._alone: Job | None = None  # announced or running: nothing else runs
+        self._leaving: Job | None = None  # ran alone, and its answer is on its way: nothing else begins
         self._threads: Threads | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._agent: Any = None
@@ -100,7 +103,11 @@ class SeatReplica:
         alone = self._alone
         if alone is not None and alone.inbox is inbox and alone.is_told and not alone.is_running:
             self._run(alone)  # its client has heard that it begins
-        return await inbox.take(wait_s, self._options.flush_ms / 1000)
+        news = await inbox.take(wait_s, self._options.flush_ms / 1000)
+        left = self._leaving
+        if left is not None and left.inbox is inbox and left.question.id in {a.id for a in news.answers}:
+            self._loop.call_later(_LEAVES_S, self._left, left)
+        return news
 
     async def thinking(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Gives at once those of a client's questions that the agent thinks about now."""
@@ -162,7 +169,7 @@ class SeatReplica:
     def _start(self) -> None:
         """Gives the agent what it may have now, first come, first served."""
         pending = self._pending
-        while pending and self._alone is None:
+        while pending and self._alone is self._leaving is None:
             job = pending[0]
             if job.is_dropped:
                 pending.popleft()
@@ -208,6 +215,12 @@ class SeatReplica:
         if self._alone is job and not job.is_running:
             self._alone = None
             self._pending.append(job)
+            self._start()
+
+    def _left(self, job: Job) -> None:
+        """What stops the process from now on is not taken for what ran alone before it."""
+        if self._leaving is job:
+            self._leaving = None
             self._start()
 
     def _run(self, *jobs: Job) -> None:
@@ -311,4 +324,7 @@ class SeatReplica:
             for job, answer in zip(jobs, answers, strict=True):
                 if not job.is_dropped:
                     job.inbox.answer(job, answer)
+                    if job.question.alone:
+                        self._leaving = job
+                        self._loop.call_later(_UNTAKEN_S, self._left, job)
         self._start()
