@@ -27,7 +27,9 @@ pytestmark = [
 ]
 
 TWO = ClusterOptions(workers=2)
-WAITS = {"slow": {"_target_": "misbehaving_agents.Waits", "seconds": 0.01, "deterministic": True}}
+# So long that a look every half a second sees it begin, and stops it before its end.
+LONG = {"schedule": {"blocks": 300}, "cluster": {"episodes_in_flight": 8}}
+WAITS = {"slow": {"_target_": "misbehaving_agents.Waits", "seconds": 0.02, "deterministic": True}}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -49,10 +51,10 @@ def s3(tmp_path_factory):
 
 
 def test_a_killed_worker_and_a_stopped_driver_lose_nothing_in_an_object_store(s3, tmp_path):
-    plain, plan = new_run(tmp_path, WAITS, schedule={"blocks": 100})
+    plain, plan = new_run(tmp_path, WAITS, **LONG)
     assert drive(plan, plain, TWO).complete
 
-    run, plan = new_run(root(s3, "runs"), WAITS, schedule={"blocks": 100})
+    run, plan = new_run(root(s3, "runs"), WAITS, **LONG)
     seen = []
 
     def kill_then_stop(progress):
@@ -67,7 +69,7 @@ def test_a_killed_worker_and_a_stopped_driver_lose_nothing_in_an_object_store(s3
     first = drive(plan, run, TWO, [kill_then_stop])
     assert seen == ["killed", "stopped"]
     assert first.interrupted
-    assert 0 < first.progress.recorded < 100
+    assert 0 < first.progress.recorded < 300
     again = RunDir(run.uri)
     assert drive(plan, again, TWO).complete
     assert digest(again) == digest(plain)
