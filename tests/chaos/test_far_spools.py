@@ -6,7 +6,7 @@ import pytest
 from chaos_cluster import Machines
 from chaos_run import send
 from cluster_runs import digest, new_run
-from s3_server import WEED, credentials, root, s3_server
+from s3_server import WEED, root, served
 
 from cogeval.cluster.driver import drive
 from cogeval.cluster.plan import ClusterOptions
@@ -22,14 +22,12 @@ pytestmark = [
 WAITS = {"slow": {"_target_": "misbehaving_agents.Waits", "seconds": 0.02}}
 
 
-def test_what_a_worker_left_on_another_node_is_recovered_there(tmp_path, monkeypatch):
-    for name, value in credentials().items():
-        monkeypatch.setenv(name, value)
+def test_what_a_worker_left_on_another_node_is_recovered_there(tmp_path):
     (tmp_path / "s3").mkdir()
     disk = tmp_path / "disk"  # of the other node
     disk.mkdir()
     killed_with = []
-    with s3_server(tmp_path / "s3") as port, Machines(num_nodes=1, head_cpus=0) as machines:
+    with served(tmp_path / "s3") as port, Machines(num_nodes=1, head_cpus=0) as machines:
         machines.add_node(env_vars={"TMPDIR": str(disk)})
 
         def kill(progress):

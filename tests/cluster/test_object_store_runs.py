@@ -11,7 +11,7 @@ from cluster_runs import digest, new_run
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "store"))
 
-from s3_server import KEY, SECRET, WEED, credentials, root, s3_server
+from s3_server import KEY, SECRET, WEED, root, served
 
 from cogeval.cluster.driver import drive
 from cogeval.cluster.plan import ClusterOptions
@@ -43,11 +43,8 @@ def own_ray(request, s3):
 
 @pytest.fixture(scope="module")
 def s3(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in credentials().items():
-            patch.setenv(name, value)
-        with s3_server(tmp_path_factory.mktemp("s3")) as port:
-            yield port
+    with served(tmp_path_factory.mktemp("s3")) as port:
+        yield port
 
 
 def test_a_killed_worker_and_a_stopped_driver_lose_nothing_in_an_object_store(s3, tmp_path):

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
 from pyarrow import fs
 
 WEED = Path(sys.executable).parent / "weed"
@@ -35,6 +36,16 @@ def credentials() -> dict[str, str]:
 def root(port: int, prefix: str) -> str:
     """A directory of runs on the server, or on the proxy, of that port."""
     return f"s3://{BUCKET}/{prefix}?endpoint_override=127.0.0.1:{port}&region=us-east-1&scheme=http"
+
+
+@contextlib.contextmanager
+def served(directory: Path) -> Iterator[int]:
+    """The server's port, while its credentials are in the environment."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in credentials().items():
+            patch.setenv(name, value)
+        with s3_server(directory) as port:
+            yield port
 
 
 @contextlib.contextmanager
