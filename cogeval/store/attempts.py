@@ -17,12 +17,9 @@ import numpy as np
 
 from cogeval.core.agent import Usage
 from cogeval.core.game import Json
-from cogeval.core.ranges import in_ranges
 from cogeval.core.record import Attempt
-from cogeval.errors import InputError
 from cogeval.store.columns import to_numpy
-from cogeval.store.intact import Shard, iter_shards, parts_of
-from cogeval.store.roots import call
+from cogeval.store.intact import Shard, iter_shards, part_with, parts_of
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
 from cogeval.store.shards import DamagedShard, file_name
@@ -122,22 +119,8 @@ def recorded_episode(run: RunDir, index: int, read_action: ReadAction) -> Record
     Raises:
         InputError: it is not recorded, or its shard is damaged.
     """
-    homes = [r.shard_id for r in run.records() if in_ranges(index, r.accepted)]
-    if not homes:
-        raise InputError(
-            f"episode {index} of run {run.run_id} is not recorded; `cogeval status {call(run.place)}` says "
-            "how many are"
-        )
-    shard = _without_holes(*iter_shards(run, _COLUMNS, shards=homes[:1]))
-    if isinstance(shard, DamagedShard):
-        raise InputError(shard.message(call(run.place)))
-    for part in parts_of(shard):
-        if index in to_numpy(part.tables["episodes"]["index"]):
-            for episode in _episodes(part, read_action, {index}):
-                return episode
-    raise InputError(
-        f"expected episode {index} in shard {homes[0]}, whose record lists it, got none of that index"
-    )
+    part = part_with(run, index, _COLUMNS, _without_holes)
+    return next(_episodes(part, read_action, {index}))
 
 
 def _without_holes(shard: Shard | DamagedShard) -> Shard | DamagedShard:

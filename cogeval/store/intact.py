@@ -6,7 +6,7 @@ Invariant: no row comes out of a file whose size, checksum or format is not what
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cogeval.core.ranges import from_ranges
+from cogeval.core.ranges import from_ranges, in_ranges
+from cogeval.errors import InputError
 from cogeval.store.columns import bool_column, to_numpy
 from cogeval.store.places import Place
+from cogeval.store.roots import call
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS, conformed
 from cogeval.store.shards import DamagedShard, FileSeal, ShardRecord, file_name
@@ -63,6 +65,40 @@ def parts_of(shard: Shard) -> Iterator[Shard]:
                 for table, rows in shard.tables.items()
             },
         )
+
+
+def part_with(
+    run: RunDir,
+    index: int,
+    tables: Mapping[str, Sequence[str]],
+    judged: Callable[[Shard | DamagedShard], Shard | DamagedShard] = lambda shard: shard,
+) -> Shard:
+    """The piece of a committed shard that has a recorded episode.
+
+    Args:
+        run: the run.
+        index: the episode's place in the schedule.
+        tables: the columns to read of each table, ``episodes`` among them.
+        judged: gives the shard back, or says what else is wrong with it.
+
+    Raises:
+        InputError: the episode is not recorded, or its shard is damaged.
+    """
+    homes = [r.shard_id for r in run.records() if in_ranges(index, r.accepted)]
+    if not homes:
+        raise InputError(
+            f"episode {index} of run {run.run_id} is not recorded; `cogeval status {call(run.place)}` says "
+            "how many are"
+        )
+    shard = judged(*iter_shards(run, tables, shards=homes[:1]))
+    if isinstance(shard, DamagedShard):
+        raise InputError(shard.message(call(run.place)))
+    for part in parts_of(shard):
+        if index in to_numpy(part.tables["episodes"]["index"]):
+            return part
+    raise InputError(
+        f"expected episode {index} in shard {homes[0]}, whose record lists it, got none of that index"
+    )
 
 
 def iter_shards(

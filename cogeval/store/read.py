@@ -16,16 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from cogeval.core.game import Json
-from cogeval.core.ranges import from_ranges, in_ranges
-from cogeval.errors import InputError, unknown_name
+from cogeval.core.ranges import from_ranges
+from cogeval.errors import unknown_name
 from cogeval.store.columns import to_codes, to_numpy
-from cogeval.store.intact import Shard, find_damage, iter_shards, parts_of
-from cogeval.store.roots import call
+from cogeval.store.intact import Shard, find_damage, iter_shards, part_with, parts_of
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
 from cogeval.store.shards import TABLES, DamagedShard, Indexes
 from cogeval.store.text import read_text
-from cogeval.store.totals import spend_facts, totals_of
 
 _JOURNAL = {
     "decisions": ("index", "phase", "seat", "accepted", "action"),
@@ -130,11 +128,6 @@ def recorded_indexes(run: RunDir, *, verify: bool = True) -> tuple[Indexes, tupl
     return indexes, tuple(damaged)
 
 
-def superseded_spend(run: RunDir) -> dict[str, float]:
-    """What second copies of episodes cost: ``num_episodes``, ``cost_usd`` and the three tokens."""
-    return spend_facts(totals_of(run).superseded)
-
-
 def iter_journals(run: RunDir, *, verify: bool = True) -> Iterator[Journal]:
     """Gives every recorded episode for replay, shard by shard; damaged shards are left out.
 
@@ -158,15 +151,7 @@ def episode_journal(run: RunDir, index: int) -> Journal:
     Raises:
         InputError: it is not recorded, or its shard is damaged.
     """
-    homes = [r.shard_id for r in run.records() if in_ranges(index, r.accepted)]
-    if not homes:
-        raise InputError(
-            f"episode {index} of run {run.run_id} is not recorded; `cogeval status` says what is"
-        )
-    (shard,) = iter_shards(run, _JOURNAL, shards=homes[:1])
-    if isinstance(shard, DamagedShard):
-        raise InputError(shard.message(call(run.place)))
-    part = next(p for p in parts_of(shard) if index in to_numpy(p.tables["episodes"]["index"]))
+    part = part_with(run, index, _JOURNAL)
     return next(journal for journal in _journals(part) if journal.index == index)
 
 

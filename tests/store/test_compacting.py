@@ -25,16 +25,19 @@ from cogeval.store.read import (
     iter_journals,
     read_tables,
     recorded_indexes,
-    superseded_spend,
 )
 from cogeval.store.recover import hot_shards, open_indexes, recover
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
 from cogeval.store.shards import FileSeal, ShardRecord
 from cogeval.store.spend import spend_of
-from cogeval.store.totals import complete_entry, logged_digest, totals_of
+from cogeval.store.totals import complete_entry, logged_digest, spend_facts, totals_of
 
 HERE = Path(__file__).parent
+
+
+def cost_of_copies(run: RunDir) -> dict[str, float]:
+    return spend_facts(totals_of(run).superseded)
 
 
 def digest(run: RunDir) -> str:
@@ -61,7 +64,13 @@ def copies_and_all(run: RunDir) -> None:
 
 def test_everything_that_is_read_is_the_same_afterwards(run: RunDir) -> None:
     copies_and_all(run)
-    before = rows(run), digest(run), superseded_spend(run), spend_of(run), list(iter_journals(run))
+    before = (
+        rows(run),
+        digest(run),
+        cost_of_copies(run),
+        spend_of(run),
+        list(iter_journals(run)),
+    )
     sums = totals_of(run).sums
     done = compact(run)
     assert (done.num_merged, done.num_made, done.damaged) == (4, 1, ())
@@ -69,7 +78,7 @@ def test_everything_that_is_read_is_the_same_afterwards(run: RunDir) -> None:
     assert record.shard_id.startswith("compact-")
     assert record.merged == ("w0-0000", "w1-0000", "w0-0001", "w2-0000")
     assert record.accepted == ((0, 16),)
-    after = rows(run), digest(run), superseded_spend(run), spend_of(run)
+    after = rows(run), digest(run), cost_of_copies(run), spend_of(run)
     assert after[:2] == before[:2]
     assert after[2] == pytest.approx(before[2])
     assert after[3].spent_usd == pytest.approx(before[3].spent_usd)
@@ -88,12 +97,12 @@ def test_merging_again_changes_nothing_and_later_shards_join(run: RunDir) -> Non
     names = sorted(p.name for p in run.shards_path.iterdir())
     assert compact(run).num_made == 0
     assert sorted(p.name for p in run.shards_path.iterdir()) == names
-    copies = superseded_spend(run)
+    copies = cost_of_copies(run)
     write_shard(run, "w3-0000", range(16, 20))
     before = rows(run)
     assert compact(run).num_merged == 2
     assert rows(run) == before
-    assert superseded_spend(run) == copies
+    assert cost_of_copies(run) == copies
     assert check_run(run) == []
 
 
@@ -225,7 +234,7 @@ def test_killed_at_every_touch_of_a_file_nothing_is_lost_or_doubled(tmp_path: Pa
     for number in range(1, num_kills + 1):
         run = RunDir(tmp_path / str(number) / "run-1")
         assert sorted(read_tables(run).episodes["index"].to_pylist()) == whole, number
-        copies = superseded_spend(run)
+        copies = cost_of_copies(run)
         assert copies["num_episodes"] == 2, number
         if number % 2:
             assert recover(run.path) == [], number  # as resume does
@@ -235,7 +244,7 @@ def test_killed_at_every_touch_of_a_file_nothing_is_lost_or_doubled(tmp_path: Pa
         found = sorted(from_ranges(pair for r in run.records() for pair in r.accepted).tolist())
         assert found == whole, number
         assert sum(record.num_accepted for record in run.records()) == len(whole), number
-        assert superseded_spend(run) == pytest.approx(copies), number
+        assert cost_of_copies(run) == pytest.approx(copies), number
         assert check_run(run) == [], number
         ids = {record.shard_id for record in run.records()}
         assert {p.name.split(".")[0] for p in run.shards_path.iterdir()} == ids, number

@@ -15,9 +15,9 @@ from cogeval.store.read import (
     iter_journals,
     read_tables,
     recorded_indexes,
-    superseded_spend,
 )
 from cogeval.store.run import RunDir
+from cogeval.store.totals import spend_facts, totals_of
 
 HERE = Path(__file__).parent
 
@@ -45,7 +45,7 @@ def test_superseded_rows_are_never_read(run: RunDir) -> None:
 
 def test_superseded_episodes_count_in_the_spend(run: RunDir) -> None:
     write_with_copies(run)
-    spend = superseded_spend(run)
+    spend = spend_facts(totals_of(run).superseded)
     used = [a.usage for i in (2, 3) for a in made_episode(i, usage=True).attempts if a.usage]
     assert spend["num_episodes"] == 2
     assert spend["tokens_in"] == sum(u.tokens_in for u in used)
