@@ -24,7 +24,7 @@ class Chronicle:
     """
 
     def __init__(self, run: Place, sink: Sink) -> None:
-        self._log = RunLog(log_path(run, "driver"), run.name, "driver")
+        self._log = RunLog(log_path(run, spool_of(run), "driver"), run.name, "driver")
         self._sink = sink
 
     def note(self, message: Event | Command) -> None:
@@ -59,7 +59,12 @@ class Chronicle:
         self._log.close()
 
 
-def log_path(run: PlaceLike, worker: str) -> Path:
-    """Where a process of a run writes its log: with the run; of one in an object store, on its own host."""
-    place = place_at(run)
-    return (place.path or spool_of(place)) / FOLDER / f"{worker}.jsonl"
+def log_path(run: PlaceLike, spool: Path, worker: str) -> Path:
+    """Where a process of a run writes its log: with the run; of one in an object store, on its own host.
+
+    Args:
+        run: the run's place.
+        spool: where its streams lie on this host.
+        worker: a worker's id, or ``driver``.
+    """
+    return (place_at(run).path or spool) / FOLDER / f"{worker}.jsonl"

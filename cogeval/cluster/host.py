@@ -66,7 +66,7 @@ class EpisodeHost:
         self._sealed: list[SealedShard] = []
         self._counter = Counter(len(plan.agents))
         self._meter = Meter(self._seated, sink, worker)
-        self._log = RunLog(log_path(plan.run_path, worker), plan.run_id, worker)
+        self._log = RunLog(log_path(plan.run_path, self._spool, worker), plan.run_id, worker)
         self._fatal: str | None = None
         self._draining = False
         self._paused = False  # the run's money is spent
@@ -201,10 +201,11 @@ class EpisodeHost:
             )
             self._unflushed.append(slot.index)
             self._counter.add(slot.lineup, episode)
-            self._meter.add(slot.lineup, episode)
-            if any(a.fault is not None for a in episode.attempts):
+            faulty = [a for a in episode.attempts if a.fault is not None]
+            self._meter.add(slot.lineup, episode, faulty)
+            if faulty:
                 names = [self._seated[i].name for i in slot.lineup]
-                self._log.faults(slot, self._plan.episode_id(slot), names, episode)
+                self._log.faults(slot, self._plan.episode_id(slot), names, faulty)
             # What may have cost money or time is on disk before anything else happens, and what carries
             # replies is not kept in memory.
             is_costly = not self._plan.deterministic or any(a.text for a in episode.attempts)

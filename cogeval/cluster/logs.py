@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from cogeval.core.game import Json
-from cogeval.core.record import Episode
+from cogeval.core.record import Attempt
 from cogeval.schedule.designs import Slot
 
 FOLDER: Final = "logs"  # in the run's directory
@@ -59,31 +59,30 @@ class RunLog:
             self._file.write(line + "\n")
             self._file.flush()
 
-    def faults(self, slot: Slot, episode_id: str, names: Sequence[str], episode: Episode) -> None:
+    def faults(self, slot: Slot, episode_id: str, names: Sequence[str], faulty: Sequence[Attempt]) -> None:
         """Writes a line for each fault of an episode.
 
         Args:
             slot: its place in the schedule.
             episode_id: its identity.
             names: of the agents, per seat.
-            episode: what happened.
+            faulty: its attempts with a fault.
         """
-        for attempt in episode.attempts:
-            if attempt.fault is not None:
-                self.event(
-                    "fault",
-                    episode=slot.index,
-                    episode_id=episode_id,
-                    seed=slot.seed,
-                    phase=attempt.phase,
-                    seat=attempt.seat,
-                    attempt=attempt.attempt,
-                    agent=names[attempt.seat],
-                    fault=attempt.fault,
-                    detail=(attempt.detail or "")[:_DETAIL_CHARS],
-                    think_s=round(attempt.think_s, 4),
-                    queue_s=round(attempt.queue_s, 4),
-                )
+        for attempt in faulty:
+            self.event(
+                "fault",
+                episode=slot.index,
+                episode_id=episode_id,
+                seed=slot.seed,
+                phase=attempt.phase,
+                seat=attempt.seat,
+                attempt=attempt.attempt,
+                agent=names[attempt.seat],
+                fault=attempt.fault,
+                detail=(attempt.detail or "")[:_DETAIL_CHARS],
+                think_s=round(attempt.think_s, 4),
+                queue_s=round(attempt.queue_s, 4),
+            )
 
     def close(self) -> None:
         """Closes the file."""

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from cogeval.core.agent import Seated
-from cogeval.core.record import Episode
+from cogeval.core.record import Attempt, Episode
 
 SECONDS: Final = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 120.0)
 """Boundaries of the histograms of think and queue time."""
@@ -75,6 +75,7 @@ class Meter:
     def __init__(self, seated: Sequence[Seated], sink: Sink, worker: str) -> None:
         self._names = [one.name for one in seated]
         self._timed = [not one.deterministic for one in seated]
+        self._is_timing = any(self._timed)
         self._sink = sink
         self._worker = worker
         self._clear()
@@ -85,18 +86,20 @@ class Meter:
         self._think_s: dict[int, list[float]] = {}
         self._queue_s: dict[int, list[float]] = {}
 
-    def add(self, lineup: Sequence[int], episode: Episode) -> None:
+    def add(self, lineup: Sequence[int], episode: Episode, faulty: Sequence[Attempt]) -> None:
         """Counts one finished episode.
 
         Args:
             lineup: agent index per seat.
             episode: what happened.
+            faulty: its attempts with a fault.
         """
         self._num_episodes += 1
-        for attempt in [a for a in episode.attempts if a.fault is not None or self._timed[lineup[a.seat]]]:
-            agent = lineup[attempt.seat]
+        for attempt in faulty:
             if attempt.fault is not None:
-                self._faults[agent, attempt.fault] += 1
+                self._faults[lineup[attempt.seat], attempt.fault] += 1
+        for attempt in episode.attempts if self._is_timing else ():
+            agent = lineup[attempt.seat]
             if self._timed[agent] and attempt.source == "agent":
                 self._think_s.setdefault(agent, []).append(attempt.think_s)
                 self._queue_s.setdefault(agent, []).append(attempt.queue_s)

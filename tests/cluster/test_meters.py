@@ -12,7 +12,7 @@ from cogeval.cluster.logs import RunLog
 from cogeval.cluster.meters import METRICS, Meter
 from cogeval.core.agent import Reply, Request, Scripted, Seated
 from cogeval.core.episode import play
-from cogeval.core.record import Episode
+from cogeval.core.record import Attempt, Episode
 from cogeval.games import make_game
 from cogeval.schedule.designs import Slot
 from cogeval.schedule.messages import Failed, Finished, Void
@@ -54,6 +54,10 @@ _POOL = [
 ]
 
 
+def faulty(episode: Episode) -> list[Attempt]:
+    return [a for a in episode.attempts if a.fault is not None]
+
+
 @pytest.fixture(scope="module")
 def episode() -> Episode:
     return asyncio.run(play(_GAME, 1, _POOL))
@@ -62,9 +66,9 @@ def episode() -> Episode:
 def test_a_worker_counts_faults_by_agent_and_times_those_that_take_time(episode) -> None:
     sink = _Sink()
     meter = Meter(_POOL, sink, "w0")
-    meter.add((0, 1), episode)
+    meter.add((0, 1), episode, faulty(episode))
     other = asyncio.run(play(_GAME, 2, _POOL[::-1]))
-    meter.add((1, 0), other)
+    meter.add((1, 0), other, faulty(other))
     assert not sink.counts, "nothing is handed over before a receipt"
     meter.publish(5)
     assert sink.counts["cogeval_episodes",] == 2
@@ -79,7 +83,7 @@ def test_a_worker_counts_faults_by_agent_and_times_those_that_take_time(episode)
 def test_what_was_handed_over_is_not_counted_again(episode) -> None:
     sink = _Sink()
     meter = Meter(_POOL, sink, "w0")
-    meter.add((0, 1), episode)
+    meter.add((0, 1), episode, faulty(episode))
     meter.publish(1)
     before = dict(sink.counts)
     meter.publish(0)
@@ -91,7 +95,7 @@ def test_a_log_has_one_line_for_each_fault_with_run_episode_and_seat(tmp_path: P
     path = tmp_path / "logs" / "w0.jsonl"
     log = RunLog(path, "run-1", "w0")
     slot = Slot(7, 3, 1, (0, 1), 0)
-    log.faults(slot, "ab" * 16, ["good", "bad"], episode)
+    log.faults(slot, "ab" * 16, ["good", "bad"], faulty(episode))
     log.close()
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(lines) == sum(a.fault is not None for a in episode.attempts)
@@ -104,7 +108,8 @@ def test_a_log_has_one_line_for_each_fault_with_run_episode_and_seat(tmp_path: P
 def test_an_episode_that_went_well_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "w0.jsonl"
     log = RunLog(path, "run-1", "w0")
-    log.faults(Slot(0, 0, 1, (0, 0), 0), "ab" * 16, ["good"] * 2, asyncio.run(play(_GAME, 1, _POOL[:1] * 2)))
+    went_well = asyncio.run(play(_GAME, 1, _POOL[:1] * 2))
+    log.faults(Slot(0, 0, 1, (0, 0), 0), "ab" * 16, ["good"] * 2, faulty(went_well))
     assert not path.exists()
 
 
