@@ -6,13 +6,10 @@ machine are not counted here: a run finds out in seconds whether there are enoug
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
-import psutil
-
 from cogeval.agents.actor.build import options_of
-from cogeval.cluster.seat_fit import UNKNOWN, Need, Node, check_each
+from cogeval.cluster.seat_fit import Need, Node, check_each, need_of, this_machine
 from cogeval.config import Experiment
 from cogeval.errors import InputError
 
@@ -44,7 +41,7 @@ def seat_troubles(experiment: Experiment, machine: Node | None = None) -> list[s
     """
     if experiment.config.cluster.address is not None:
         return []
-    node = machine or Node("this machine", os.cpu_count() or 1, UNKNOWN, psutil.virtual_memory().total / 1e6)
+    node = machine or this_machine()
     return [str(error) for need in _needs(experiment) if (error := _refusal(need, node)) is not None]
 
 
@@ -60,5 +57,4 @@ def _needs(experiment: Experiment) -> Iterable[Need]:
     for entry in experiment.agents:
         options = options_of(entry.seated.agent)
         if options is not None:
-            num = options.replicas + options.spares
-            yield Need(entry.name, num, options.cpus, options.gpus, options.memory_mb or 0)
+            yield need_of(entry.name, options)

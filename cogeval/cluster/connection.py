@@ -23,7 +23,15 @@ from ray.exceptions import AuthenticationError
 
 from cogeval.cluster.lifeline import Lifeline
 from cogeval.cluster.plan import ClusterOptions
-from cogeval.cluster.seat_fit import UNKNOWN, Need, Node, check_each, fitting_workers, node_of, own_cpus
+from cogeval.cluster.seat_fit import (
+    Need,
+    Node,
+    check_each,
+    fitting_workers,
+    node_of,
+    own_cpus,
+    this_machine,
+)
 from cogeval.errors import InputError, RunError
 
 _HOME = "cogeval-ray-"  # then the driver's pid: temporary directories of our own Rays
@@ -54,7 +62,8 @@ def connected(options: ClusterOptions, needs: Sequence[Need] = ()) -> Iterator[i
         yield _fitting(options, needs)
         return
     if options.address is None:
-        _check_machine(needs)
+        # It gets CPUs for all, but one seat actor must not want more than there are.
+        check_each(needs, [this_machine()])
         with _own_ray(options, needs):
             yield fitting_workers(needs, _nodes(), options.workers or os.cpu_count() or 1)
         return
@@ -155,12 +164,6 @@ def _fitting(options: ClusterOptions, needs: Sequence[Need]) -> int:
 
 def _nodes() -> list[Node]:
     return [node_of(n["NodeManagerAddress"], n["Resources"]) for n in ray.nodes() if n["Alive"]]
-
-
-def _check_machine(needs: Sequence[Need]) -> None:
-    """Our own Ray has CPUs for all, but one seat actor must not want more than there are."""
-    memory_mb = psutil.virtual_memory().total / 1e6
-    check_each(needs, [Node("this machine", os.cpu_count() or 1, UNKNOWN, memory_mb)])
 
 
 def _remove_abandoned(parent: Path) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from cogeval.agents import AgentEntry
 from cogeval.agents.actor.build import options_of
-from cogeval.cluster.seat_fit import Need
+from cogeval.cluster.seat_fit import Need, need_of
 from cogeval.cluster.tally import Tally
 from cogeval.core.agent import Price, Seated
 from cogeval.core.episode import Fallback
@@ -68,11 +68,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     def seat_needs(self) -> tuple[Need, ...]:
         """What the seat actors of each agent that has some ask for."""
         asked = ((agent.name, options_of(agent.seated.agent)) for agent in self.agents)
-        return tuple(
-            Need(name, o.replicas + o.spares, o.cpus, o.gpus, o.memory_mb or 0)
-            for name, o in asked
-            if o is not None
-        )
+        return tuple(need_of(name, options) for name, options in asked if options is not None)
 
     @property
     def silence_s(self) -> float | None:

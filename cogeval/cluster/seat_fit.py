@@ -1,21 +1,24 @@
 """Whether a run's seat actors fit on a cluster beside its workers: found out before anything plays.
 
 Invariant: for what is accepted here there is room when the seat actors are placed before the workers; for
-anything else Ray would wait silently. Pure; imports no ray.
+anything else Ray would wait silently. Pure, but for a look at this machine; imports no ray.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Sequence
 
 import msgspec
+import psutil
 
+from cogeval.agents.actor.options import ActorOptions
 from cogeval.errors import InputError, few
 
 _MOST_NODES = 8  # that a message names
 _MB = 1_000_000
-UNKNOWN = math.inf  # GPUs of a machine whose Ray has not counted them yet
+_UNKNOWN = math.inf  # GPUs of a machine whose Ray has not counted them yet
 _SLACK = 1e-6  # Ray counts resources in ten thousandths
 
 
@@ -55,6 +58,22 @@ class Node(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.name}: {_amounts(self.cpus, self.gpus, self.memory_mb)}"
+
+
+def need_of(agent: str, options: ActorOptions) -> Need:
+    """What the seat actors of an agent ask for.
+
+    Args:
+        agent: its name in the pool.
+        options: its setting ``actor``.
+    """
+    num = options.replicas + options.spares
+    return Need(agent, num, options.cpus, options.gpus, options.memory_mb or 0)
+
+
+def this_machine() -> Node:
+    """What this machine has; GPUs are for a Ray to count."""
+    return Node("this machine", os.cpu_count() or 1, _UNKNOWN, psutil.virtual_memory().total / _MB)
 
 
 def node_of(name: str, resources: dict[str, float]) -> Node:
@@ -130,4 +149,4 @@ def _listed(nodes: Sequence[Node]) -> str:
 
 def _amounts(cpus: float, gpus: float, memory_mb: float, *, known_memory: bool = True) -> str:
     memory = f", {memory_mb:,.0f} MB of memory" if known_memory else ""
-    return f"{cpus:,.6g} CPUs{'' if gpus == UNKNOWN else f', {gpus:g} GPUs'}{memory}"
+    return f"{cpus:,.6g} CPUs{'' if gpus == _UNKNOWN else f', {gpus:g} GPUs'}{memory}"
