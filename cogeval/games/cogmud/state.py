@@ -10,7 +10,14 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from cogeval.games.cogmud.world import POINT_COIN, START_COIN, VALUES
+from cogeval.games.cogmud.world import (
+    COMMISSION_UNITS,
+    COMPLETION_POINTS,
+    POINT_COIN,
+    START_COIN,
+    UNIT_POINTS,
+    VALUES,
+)
 
 Goods: TypeAlias = tuple[int, ...]
 """Units of each of the six goods, in the order of `world.GOODS`."""
@@ -192,7 +199,7 @@ def commission_points(delivered: tuple[int, ...]) -> int:
     return sum([POINTS[units] for units in delivered])
 
 
-POINTS: Final = (0, 4, 16)
+POINTS: Final = (0, UNIT_POINTS, COMMISSION_UNITS * UNIT_POINTS + COMPLETION_POINTS)
 """POINTS[units]: of one commission of two units: four a unit, eight more for both."""
 
 
