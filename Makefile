@@ -56,12 +56,14 @@ format: $(READY) ## Format the code
 golden: $(READY) ## Write the golden playthroughs anew, after a game's version changed
 	$(BIN)/python -m cogeval.testing.golden --write
 
-bench: $(READY) ## Measure speed and memory, and print the tables (about ten minutes)
+bench: $(READY) ## Measure speed and memory, and print the tables (about a quarter of an hour)
 	$(BIN)/python benchmarks/engine_speed.py
 	$(BIN)/python benchmarks/store_speed.py
 	$(BIN)/python benchmarks/process_speed.py
 	$(BIN)/python benchmarks/rating_speed.py
 	$(BIN)/python benchmarks/sweep_speed.py
+	$(BIN)/python benchmarks/seat_latency.py
+	$(BIN)/python benchmarks/actor_memory.py
 	$(BIN)/python benchmarks/driver_memory.py
 	$(BIN)/python benchmarks/big_run.py --episodes 100000
 
