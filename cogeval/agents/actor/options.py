@@ -28,8 +28,8 @@ class ActorOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         1  # replicas that stand by to take a dead one's place
     )
     batch: Annotated[int, msgspec.Meta(ge=1, le=65_536)] = 256  # most requests of one `decide_many`
-    linger_ms: _Milliseconds = 1.0  # in which an episode actor gathers decisions into one call
-    flush_ms: _Milliseconds = 4.0  # in which a replica gathers replies into one answer
+    linger_ms: _Milliseconds = 0.0  # in which an episode actor gathers decisions into one call
+    flush_ms: _Milliseconds = 2.0  # in which a replica gathers replies into one answer
     threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 1  # plain `decide` (or `decide_many`) at once
 
 
