@@ -2,9 +2,12 @@
 
 Every decision of a game with one decision at a time (COGZ, two seats) sleeps. With N episodes in flight the
 ideal is N / latency decisions a second; measured is how long whole rounds of N take, after two seconds.
-Recovery is the time from kill -9 of a process to the next decision of its successor.
+Recovery is the time from kill -9 of a process, or of a node of three on this machine, to the next decision of
+its successor. A machine that is cut off says less than one whose processes are killed: there Ray's own
+patience with a silent node comes first.
 
     python benchmarks/seat_latency.py
+    python benchmarks/seat_latency.py --recovery
     python benchmarks/seat_latency.py --case actor,1000,1.0 --seconds 12
 """
 
@@ -12,18 +15,21 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import signal
 import tempfile
 import time
 from array import array
 from bisect import bisect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import psutil
 from hydra import compose, initialize_config_dir
+from ray.cluster_utils import Cluster
 
 from cogeval.cluster.connection import connected
 from cogeval.cluster.driver import Progress, drive
@@ -110,13 +116,13 @@ class Watch:
     Args:
         log: where the times are.
         seconds: from the first decisions to the stop.
-        victim: a word in the name of the process to kill when half of that is over; None: nobody.
+        strike: kills when half of that is over, given the ids of the processes that decide; None: nobody.
     """
 
-    def __init__(self, log: Path, seconds: float, victim: str | None) -> None:
+    def __init__(self, log: Path, seconds: float, strike: Callable[[set[int]], None] | None) -> None:
         self.log = log
         self.seconds = seconds
-        self.victim = victim
+        self.strike = strike
         self.began: float | None = None
         self.killed_at: float | None = None
         self.known: set[int] = set()  # processes that had decided when one was killed
@@ -128,23 +134,54 @@ class Watch:
             self.began = now
         if self.began is None or progress.stopping:
             return
-        if self.victim and self.killed_at is None and now - self.began > self.seconds / 2:
+        if self.strike and self.killed_at is None and now - self.began > self.seconds / 2:
             self.known = set(times_of(self.log))
-            pid = next(pid for pid in self.known if self.victim in psutil.Process(pid).name())
             self.killed_at = time.time()
-            os.kill(pid, signal.SIGKILL)
+            self.strike(self.known)
         if now - self.began > self.seconds:
             os.kill(os.getpid(), signal.SIGINT)  # as Ctrl-C: the driver stops and seals
 
 
+def kill_process(deciding: set[int]) -> None:
+    """Kills one of the processes that decide."""
+    os.kill(min(deciding), signal.SIGKILL)
+
+
+class Nodes:
+    """A head and two more nodes on this machine, with a CPU each."""
+
+    def __init__(self) -> None:
+        node = {"num_cpus": 1, "object_store_memory": 100_000_000}
+        self.cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+        self.others = [self.cluster.add_node(**node) for _ in range(2)]
+
+    def kill_node(self, deciding: set[int]) -> None:
+        """Kills a node, not the head, with one of the processes that decide."""
+        for node in self.others:
+            raylets = [psutil.Process(info.process.pid) for info in node.all_processes["raylet"]]
+            here = [child for raylet in raylets for child in raylet.children(recursive=True)]
+            if deciding & {process.pid for process in here}:
+                self.cluster.remove_node(node, allow_graceful=False)
+                for process in here:
+                    with contextlib.suppress(psutil.NoSuchProcess):
+                        process.kill()
+                return
+        raise RuntimeError("nobody decides on a node that may be killed")
+
+
 def measure(
-    placement: str, in_flight: int, latency_s: float, seconds: float, victim: str | None = None
+    placement: str,
+    in_flight: int,
+    latency_s: float,
+    seconds: float,
+    strike: Callable[[set[int]], None] | None = None,
+    address: str | None = None,
 ) -> float:
-    """The share of the ideal; or, with a victim, seconds from its death to its successor's first decision."""
+    """The share of the ideal; or, when somebody is killed, seconds to the successor's first decision."""
     with tempfile.TemporaryDirectory() as root:
         run, plan, log = new_plan(Path(root), placement, in_flight, latency_s, replicas=WORKERS)
-        watch = Watch(log, seconds, victim)
-        drive(plan, run, ClusterOptions(workers=WORKERS), [watch])
+        watch = Watch(log, seconds, strike)
+        drive(plan, run, ClusterOptions(address=address, workers=WORKERS), [watch])
         times = times_of(log)
     assert watch.began is not None
     if watch.killed_at is not None:
@@ -165,22 +202,40 @@ def main() -> None:
     parser.add_argument(
         "--case", action="append", help="only this one: placement,episodes in flight,latency in seconds"
     )
+    parser.add_argument("--recovery", action="store_true", help="only how long a recovery takes")
     args = parser.parse_args()
-    cases = CASES
-    if args.case:
-        chosen = [tuple(case.split(",")) for case in args.case]
-        cases = [case for case in CASES if tuple(map(str, case[:3])) in chosen]
+    chosen = [tuple(case.split(",")) for case in args.case or ()]
+    if not args.recovery:
+        report_shares([c for c in CASES if not chosen or tuple(map(str, c[:3])) in chosen], args.seconds)
+    if not chosen:
+        report_recovery(args.seconds)
+
+
+def report_shares(cases: list[tuple[str, int, float, float | None]], seconds: float) -> None:
+    """Measures and prints the share of the ideal."""
     with connected(ClusterOptions(workers=WORKERS)):
         print(f"{WORKERS} workers and {WORKERS} seat actors on {os.cpu_count()} cores")
         print(f"{'placement':>10} {'in flight':>10} {'latency s':>10} {'of ideal':>10} {'goal':>6}")
         for placement, in_flight, latency_s, goal in cases:
-            share = measure(placement, in_flight, latency_s, args.seconds)
+            share = measure(placement, in_flight, latency_s, seconds)
             verdict = "" if goal is None else f"{goal:6.0%}" + ("" if share >= goal else " missed")
             print(f"{placement:>10} {in_flight:>10} {latency_s:>10} {share:>10.1%} {verdict}", flush=True)
-        if not args.case:
-            for victim, placement in (("EpisodeActor", "inline"), ("SeatActor", "actor")):
-                took_s = measure(placement, 200, 0.2, args.seconds, victim)
-                print(f"from kill -9 of an {victim} to its successor's first decision: {took_s:.2f} s")
+
+
+def report_recovery(seconds: float) -> None:
+    """Measures and prints how long a killed process, and a killed node, are missed."""
+    placements = {"inline": "an episode actor", "actor": "a seat actor"}
+    with connected(ClusterOptions(workers=WORKERS)):
+        for placement, name in placements.items():
+            took_s = measure(placement, 200, 0.2, seconds, kill_process)
+            print(f"from kill -9 of {name} to its successor's first decision: {took_s:.2f} s", flush=True)
+    for placement, name in placements.items():
+        nodes = Nodes()
+        try:
+            took_s = measure(placement, 200, 0.2, 2 * seconds, nodes.kill_node, nodes.cluster.address)
+        finally:
+            nodes.cluster.shutdown()
+        print(f"from kill -9 of a node with {name} to the same: {took_s:.2f} s", flush=True)
 
 
 if __name__ == "__main__":
