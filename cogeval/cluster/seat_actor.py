@@ -29,6 +29,7 @@ from cogeval.agents.actor.replica import SeatReplica
 T = TypeVar("T")
 
 _CALLS = 10_000  # that a seat actor answers at once: one waits for news from each worker
+_BESIDE = "beside"  # its calls have a thread and an event loop of their own
 _MB = 1_000_000
 _GONE = (RayActorError, ObjectLostError, ActorUnschedulableError)
 
@@ -73,6 +74,11 @@ class SeatActor:
         """Which questions the agent has not answered."""
         return await self._serving.thinking(client, ids)
 
+    @ray.method(concurrency_group=_BESIDE)  # type: ignore[untyped-decorator]
+    async def keeping(self, client: str) -> tuple[int, ...] | None:
+        """Which questions keep the event loop of everything else here."""
+        return await self._serving.keeping(client)
+
     async def cancel(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Drops questions."""
         return await self._serving.cancel(client, ids)
@@ -116,6 +122,11 @@ class RemoteReplica:
         unanswered: tuple[int, ...] = await answered(self._actor.thinking.remote(client, ids))
         return unanswered
 
+    async def keeping(self, client: str) -> tuple[int, ...] | None:
+        """Which of the client's questions keep the actor's event loop; empty: another's; None: unknown."""
+        numbers: tuple[int, ...] | None = await answered(self._actor.keeping.remote(client))
+        return numbers
+
     async def cancel(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Drops questions; gives those that only the end of the replica would end."""
         held: tuple[int, ...] = await answered(self._actor.cancel.remote(client, ids))
@@ -151,5 +162,9 @@ def start_seat_actor(import_paths: tuple[str, ...], agent: bytes, options: Actor
 def _remote_class() -> Any:
     """Made once in a process: Ray sends each that is made to the whole cluster."""
     return ray.remote(
-        max_restarts=0, max_task_retries=0, max_concurrency=_CALLS, scheduling_strategy="SPREAD"
+        max_restarts=0,
+        max_task_retries=0,
+        max_concurrency=_CALLS,
+        concurrency_groups={_BESIDE: _CALLS},
+        scheduling_strategy="SPREAD",
     )(SeatActor)

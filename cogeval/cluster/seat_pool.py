@@ -1,10 +1,17 @@
-"""The books of one agent's seat actors: who decides, who waits as a spare, whom to start next.
+"""The books of seat actors: who decides, who waits as a spare, whom to start next, who was lost and why.
 
-Invariant: an id is never used twice, and what was lost once never comes back. A state machine without
-clock or calls: the actor around it starts and kills what this says. Imports no ray.
+Invariant: an id is never used twice, and what was lost once never comes back. State machines without
+clock or calls: the actor around them starts and kills what they say. Imports no ray.
 """
 
 from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+HowLost: TypeAlias = Literal["died", "hung", "node lost"]
+"""Its process ended; it held a decision past its time and was ended; the node that it was on is gone."""
 
 _START_ATTEMPTS = 3  # seat actors that may die before they are ready, one after the other
 
@@ -94,3 +101,45 @@ class Roster:
             del self._spare[oldest]
             self._active[oldest] = None
             self.version += 1
+
+
+class Loss(msgspec.Struct, frozen=True):
+    """One seat actor that was lost."""
+
+    agent: str
+    replica: str  # its id
+    why: HowLost
+    detail: str = ""  # what is known beyond that, for people
+
+
+class Losses:
+    """The seat actors that were lost, each told once: when it is known why, at the latest at the end."""
+
+    def __init__(self) -> None:
+        self._told: list[Loss] = []
+        self._gone: dict[str, str] = {}  # id -> agent, of those that are dead and nobody has said of what
+
+    def tell(self, loss: Loss) -> None:
+        """One was lost, and it is known why."""
+        self._told.append(loss)
+
+    def suspect(self, agent: str, replica: str) -> None:
+        """One does not answer any more; why is heard later."""
+        self._gone[replica] = agent
+
+    def explain(self, replica: str, why: HowLost, detail: str) -> bool:
+        """Why one is gone; True when that is news: it was suspected."""
+        agent = self._gone.pop(replica, None)
+        if agent is not None:
+            self.tell(Loss(agent, replica, why, detail))
+        return agent is not None
+
+    def end(self) -> None:
+        """Nothing more will be heard of any."""
+        for replica in tuple(self._gone):
+            self.explain(replica, "died", "")
+
+    def take(self) -> list[Loss]:
+        """Those told since the last call."""
+        told, self._told = self._told, []
+        return told

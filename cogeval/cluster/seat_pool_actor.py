@@ -27,17 +27,20 @@ from cogeval.agents.actor.options import ActorOptions
 from cogeval.cluster.plan import RunPlan
 from cogeval.cluster.seat_actor import RemoteReplica, start_seat_actor
 from cogeval.cluster.seat_fit import Need
-from cogeval.cluster.seat_pool import Roster
+from cogeval.cluster.seat_pool import HowLost, Loss, Losses, Roster
 from cogeval.errors import RunError
 
 NAMESPACE = "cogeval-seats"
 _CALLS = 10_000  # answered at once: one waits for each agent in each worker
 _WAIT_S = 10.0  # longest that a call waits for another list
+_REMEMBERED = 1000  # seat actors ended for a decision that is known
 _BREATH_S = 0.02  # between the end of a seat actor and the start of another
 _ROOM_S = 60.0  # in which at least one of those that wait for room must find it
 _MADE_S = 600.0  # that an agent may take to be made: it may load weights
 _LOOK_S = 0.5  # between two looks at how far they are
 _CLOSE_S = 2.0  # that agents may take to put their things away
+_NODE_LOST = "its node has died"  # in what Ray says of such an actor, which has no code for it
+_DETAIL_CHARS = 200  # of what Ray says, which goes on for a page
 
 
 class _Agent(msgspec.Struct, frozen=True):
@@ -67,6 +70,8 @@ class SeatPool:
         self._actors: dict[str, ActorHandle] = {}  # by id, while they live
         self._lives: set[asyncio.Task[None]] = set()
         self._unplaced: set[str] = set()  # ids of those that wait for room
+        self._known: dict[str, None] = {}  # ids of those that were ended for a decision that is known
+        self._losses = Losses()
         self._is_closed = False
         self._changed = asyncio.Event()  # set, and replaced, at every change
 
@@ -95,9 +100,29 @@ class SeatPool:
             raise RuntimeError(roster.trouble)
         return roster.version, {replica: self._actors[replica] for replica in roster.active}
 
-    async def lose(self, agent: str, replica: str) -> None:
-        """A worker says that a seat actor does not answer, or holds a decision past its time: ends it."""
+    async def lose(self, agent: str, replica: str, is_known: bool = False, is_hung: bool = False) -> bool:
+        """A worker says that a seat actor does not answer, or holds a decision past its time: ends it.
+
+        Args:
+            agent: its name in the pool.
+            replica: the seat actor's id.
+            is_known: the worker knows which decision that is.
+            is_hung: it holds a decision past its time; else it does not answer.
+
+        Returns:
+            True when this worker, or one before it, knew.
+        """
+        if is_known and replica in self._actors:
+            self._known[replica] = None
+            if len(self._known) > _REMEMBERED:
+                del self._known[next(iter(self._known))]
+        if replica in self._actors:
+            if is_hung:
+                self._losses.tell(Loss(agent, replica, "hung"))
+            else:
+                self._losses.suspect(agent, replica)
         self._lose(agent, replica, "a worker gave it up")
+        return replica in self._known
 
     async def forget(self, worker: str) -> None:
         """A worker is lost: nobody waits for what it has asked."""
@@ -112,10 +137,18 @@ class SeatPool:
                     return f"seat actors of agent {roster.agent}: {roster.trouble}"
             await self._changed.wait()
 
+    async def losses(self) -> list[Loss]:
+        """Waits until seat actors were lost, and gives those of which it has not told; none: it is closed."""
+        while not (told := self._losses.take()) and not self._is_closed:
+            await self._changed.wait()
+        return told
+
     async def close(self) -> None:
         """Lets the agents put their things away, then ends them."""
         actors, self._actors = dict(self._actors), {}
         self._is_closed = True
+        self._losses.end()
+        self._tell()
         for life in self._lives:
             life.cancel()
         closing = [asyncio.ensure_future(_heard(actor.close.remote())) for actor in actors.values()]
@@ -150,6 +183,7 @@ class SeatPool:
             self._tell()
             await actor.alive.remote()
         except RayActorError as error:
+            self._explain(agent, replica, error)
             self._lose(agent, replica, f"they die as they start: {_last_line(error)}")
         except RayError as error:
             self._unplaced.discard(replica)
@@ -166,6 +200,15 @@ class SeatPool:
             self._tell()
             # To start one takes a while, and whoever waits hears of the spare first.
             asyncio.get_running_loop().call_later(_BREATH_S, self._complete, agent)
+
+    def _explain(self, agent: str, replica: str, error: RayActorError) -> None:
+        """Tells why one is gone: of one that nobody else has missed, or that a worker could not reach."""
+        why: HowLost = "node lost" if _NODE_LOST in str(error) else "died"
+        detail = _last_line(error).strip()[:_DETAIL_CHARS]
+        if self._losses.explain(replica, why, detail):
+            self._tell()
+        elif replica in self._actors:
+            self._losses.tell(Loss(agent, replica, why, detail))
 
     def _tell(self) -> None:
         self._changed.set()
@@ -204,6 +247,7 @@ class RunSeats:
         )
         self._begun: ray.ObjectRef = self.actor.begin.remote()
         self._trouble: ray.ObjectRef = self.actor.trouble.remote()
+        self._losses: ray.ObjectRef | None = self.actor.losses.remote()  # None: it is dead
 
     def wait(self, needs: Sequence[Need], is_over: Callable[[], bool]) -> None:
         """Waits until each seat actor has its room and one of each agent is made.
@@ -262,10 +306,25 @@ class RunSeats:
             return f"the pool of seat actors is lost ({what}); `cogeval resume` plays the rest"
         return why
 
-    def close(self) -> None:
-        """Ends the seat actors and their pool."""
-        ray.wait([self.actor.close.remote()], timeout=2 * _CLOSE_S)
+    def losses(self) -> list[Loss]:
+        """The seat actors that were lost since the last call; none of a pool that is dead."""
+        if self._losses is None or not ray.wait([self._losses], timeout=0)[0]:
+            return []
+        try:
+            told: list[Loss] = ray.get(self._losses)
+        except RayError:  # `trouble` says so
+            self._losses = None
+            return []
+        self._losses = self.actor.losses.remote()
+        return told
+
+    def close(self) -> list[Loss]:
+        """Ends the seat actors and their pool; gives the losses that nobody has asked for yet."""
+        calls = [self.actor.close.remote(), *([] if self._losses is None else [self._losses])]
+        ray.wait(calls, num_returns=len(calls), timeout=2 * _CLOSE_S)
+        last = self.losses()
         ray.kill(self.actor)
+        return last
 
 
 class RemotePool:
@@ -285,13 +344,14 @@ class RemotePool:
         version, actors = await self._pool.replicas.remote(self._agent, known)
         return version, {replica: RemoteReplica(actor) for replica, actor in actors.items()}
 
-    async def lost(self, replica_id: str) -> None:
-        """Tells that a replica did not answer."""
-        await self._pool.lose.remote(self._agent, replica_id)
+    async def lost(self, replica_id: str) -> bool:
+        """Tells that a replica did not answer; True when it was ended for a decision that is known."""
+        is_known: bool = await self._pool.lose.remote(self._agent, replica_id)
+        return is_known
 
-    async def hung(self, replica_id: str) -> None:
+    async def hung(self, replica_id: str, is_known: bool) -> None:
         """Asks for the end of a replica."""
-        await self._pool.lose.remote(self._agent, replica_id)
+        await self._pool.lose.remote(self._agent, replica_id, is_known, is_hung=True)
 
 
 def seat_clients(plan: RunPlan, worker: str, pool: ActorHandle) -> SeatClients:

@@ -32,6 +32,7 @@ class Deed:
     raises: bool = False
     stubborn: bool = False  # cannot be cancelled
     stalls: bool = False  # keeps the whole process from doing anything else, for ever
+    blocks: bool = False  # keeps the event loop of its process, for ever
 
 
 class Doer:
@@ -53,7 +54,9 @@ class Doer:
             if any(deed.kills for deed in deeds):
                 self.process.die()
                 await asyncio.Event().wait()
-            if any(deed.stalls for deed in deeds):
+            if any(deed.stalls or deed.blocks for deed in deeds):
+                if any(deed.blocks for deed in deeds):
+                    self.process.keeper = asyncio.current_task()
                 self.process.stalled.set()
                 await asyncio.Event().wait()
             if any(deed.raises for deed in deeds):
@@ -89,6 +92,7 @@ class Process:
         self.running = Counter()
         self.dead = asyncio.Event()
         self.stalled = asyncio.Event()
+        self.keeper = None  # the coroutine that keeps the event loop, when that is what stalls it
         self.replica = SeatReplica(lambda: made(self), GAME, options, LoopClock())
 
     @property
@@ -113,6 +117,11 @@ class Process:
 
     async def thinking(self, client, ids):
         return await self._alive(self.replica.thinking(client, ids))
+
+    async def keeping(self, client):
+        if self.keeper is None:
+            return await self._alive(self.replica.keeping(client))
+        return self.replica.asked_in(self.keeper, client)
 
     async def cancel(self, client, ids):
         return await self._alive(self.replica.cancel(client, ids))
@@ -140,6 +149,7 @@ class Fleet:
         self.begun = Counter()  # label -> how often an agent got it
         self.killed_alone = Counter()  # label -> processes that died while they ran nothing else
         self.num_hung = 0
+        self.known = set()  # names of processes that were ended for a decision that is known
         self.closing = []
         self._made = made
         self._options = ActorOptions(**options)
@@ -171,10 +181,12 @@ class Fleet:
 
     async def lost(self, replica_id):
         assert replica_id not in self.processes or self.processes[replica_id].is_dead
+        return replica_id in self.known
 
-    async def hung(self, replica_id):
+    async def hung(self, replica_id, is_known):
         self.num_hung += 1
         if replica_id in self.processes:
+            self.known |= {replica_id} if is_known else set()
             self.processes[replica_id].die()
 
 

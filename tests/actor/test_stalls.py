@@ -36,7 +36,7 @@ def stalls_cost_their_own_seats(deeds, replicas, made=Doer, num_clients=2, **opt
 
     told = run(main())
     for label, ((answer, think_s, _), (_, deed)) in enumerate(zip(told, deeds, strict=True)):
-        if deed.stalls:
+        if deed.stalls or deed.blocks:
             assert answer == LATE
             assert BUDGET_S <= think_s < BUDGET_S + 1
         else:
@@ -50,7 +50,7 @@ def stalls_cost_their_own_seats(deeds, replicas, made=Doer, num_clients=2, **opt
         st.tuples(
             st.floats(0, 2),
             st.sampled_from([0.0, 0.002, 0.05, 0.5, 0.95]),
-            st.sampled_from([False] * 5 + [True]),
+            st.sampled_from([{}] * 8 + [{"stalls": True}, {"blocks": True}]),
         ),
         min_size=1,
         max_size=12,
@@ -58,11 +58,9 @@ def stalls_cost_their_own_seats(deeds, replicas, made=Doer, num_clients=2, **opt
     replicas=st.integers(1, 3),
     flush_ms=st.sampled_from([0, 10, 300]),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_stall_costs_its_own_seat_only(deeds, replicas, flush_ms):
-    told = [
-        (starts_s, Deed(i, takes_s, stalls=stalls)) for i, (starts_s, takes_s, stalls) in enumerate(deeds)
-    ]
+    told = [(starts_s, Deed(i, takes_s, **worst)) for i, (starts_s, takes_s, worst) in enumerate(deeds)]
     stalls_cost_their_own_seats(told, replicas, flush_ms=flush_ms)
 
 
@@ -83,6 +81,21 @@ def test_an_answer_that_had_not_left_when_another_decision_stalls_the_process_is
 def test_of_a_crowd_only_the_one_that_stalls_is_late():
     deeds = [(0.0, Deed(i, 0.3, stalls=i == 7)) for i in range(40)]
     stalls_cost_their_own_seats(deeds, 2)
+
+
+@pytest.mark.parametrize("num_clients", [1, 2])
+def test_what_keeps_the_event_loop_ends_one_process_and_nobody_else_is_asked_alone(num_clients):
+    async def main():
+        fleet = Fleet(1)
+        deeds = [(0.0, Deed(i, 0.3, blocks=i == 7)) for i in range(200)]
+        told = await asked_of(fleet, clients(fleet, num_clients), deeds)
+        return told, fleet
+
+    told, fleet = run(main())
+    assert [answer for answer, _, _ in told] == [*range(7), LATE, *range(8, 200)]
+    assert len(fleet.known) == 1
+    assert fleet.begun[7] == 1
+    assert max(took_s for _, _, took_s in told) < 2 * (BUDGET_S + 1)
 
 
 def test_a_replica_that_is_merely_slow_to_say_what_it_has_ends_nobody():

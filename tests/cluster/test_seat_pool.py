@@ -1,14 +1,18 @@
 """The books of seat actors and whether they fit, without any cluster."""
 
+import asyncio
+
 import pytest
 import ray
 from hypothesis import given
 from hypothesis import strategies as st
+from ray.exceptions import RayActorError
 
 from cogeval.cluster.connection import connected
 from cogeval.cluster.plan import ClusterOptions
 from cogeval.cluster.seat_fit import Need, Node, check_each, fitting_workers, own_cpus
-from cogeval.cluster.seat_pool import Roster
+from cogeval.cluster.seat_pool import Loss, Losses, Roster
+from cogeval.cluster.seat_pool_actor import SeatPool
 from cogeval.errors import InputError
 
 
@@ -94,6 +98,73 @@ def test_whatever_happens_as_many_as_were_asked_for_are_there_or_being_made(repl
         assert len(starting) + len(books.active) + len(books.spare) == replicas + spares
         assert not books.spare or len(books.active) == replicas
         assert lists.setdefault(books.version, books.active) == books.active
+
+
+def test_a_loss_is_told_once_and_with_its_reason():
+    losses = Losses()
+    losses.tell(Loss("a", "a-0", "hung"))
+    losses.suspect("a", "a-1")
+    assert losses.take() == [Loss("a", "a-0", "hung")]
+    assert losses.take() == []
+    assert losses.explain("a-1", "node lost", "its node has died")
+    assert not losses.explain("a-1", "died", "heard twice")
+    assert losses.take() == [Loss("a", "a-1", "node lost", "its node has died")]
+
+
+def test_one_of_which_nobody_says_why_it_is_gone_is_told_at_the_end():
+    losses = Losses()
+    losses.suspect("a", "a-1")
+    assert losses.take() == []
+    losses.end()
+    assert losses.take() == [Loss("a", "a-1", "died")]
+    losses.end()
+    assert losses.take() == []
+
+
+NODE_DIED = (
+    "The actor died because its node has died. Node Id: 1f\n\tthe actor's node was terminated unexpectedly"
+)
+WORKER_DIED = "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR"
+
+
+@pytest.mark.parametrize(
+    ("says", "why", "detail"),
+    [
+        (NODE_DIED, "node lost", "the actor's node was terminated unexpectedly"),
+        (WORKER_DIED, "died", WORKER_DIED),
+        ("page " * 100, "died", ("page " * 100)[:200]),
+    ],
+)
+@pytest.mark.parametrize("is_missed_first", [False, True])
+def test_what_ray_says_of_a_dead_one_tells_a_lost_node_from_a_lost_process(
+    says, why, detail, is_missed_first
+):
+    async def heard():
+        pool = SeatPool((), {})
+        waiting = asyncio.ensure_future(pool.losses())
+        await asyncio.sleep(0)
+        if is_missed_first:  # by a worker, before the pool hears of it
+            pool._losses.suspect("a", "a-0")
+        else:
+            pool._actors["a-0"] = None
+        pool._explain("a", "a-0", RayActorError(error_msg=says))
+        pool._actors.clear()
+        pool._explain("a", "a-0", RayActorError(error_msg=says))  # heard twice
+        pool._tell()
+        return await waiting
+
+    assert asyncio.run(heard()) == [Loss("a", "a-0", why, detail)]
+
+
+def test_nothing_is_heard_of_a_closed_pool():
+    async def heard():
+        pool = SeatPool((), {})
+        waiting = asyncio.ensure_future(pool.losses())
+        pool._losses.suspect("a", "a-0")
+        await pool.close()
+        return [*await waiting, *await pool.losses()]
+
+    assert asyncio.run(heard()) == [Loss("a", "a-0", "died")]
 
 
 def need(count=1, cpus=1.0, gpus=0.0, memory_mb=0.0, agent="big"):

@@ -24,6 +24,7 @@ from cogeval.errors import HostError
 
 _POLL_S: Final = 0.5  # longest that a replica is asked to wait for news
 _ANSWER_S: Final = 0.5  # in which a replica must answer what needs no thought
+_BESIDE_S: Final = 1.0  # in which it answers beside an event loop that is kept: its cores are busy
 _LATE_S: Final = 0.1  # by which a wait that ended so much later shows that this process was kept itself
 _LEAST_S: Final = 0.001
 _BLAME: Final = (
@@ -178,8 +179,10 @@ class SeatClient:
             limit_s = None if silence_s is None else _POLL_S + silence_s + _ANSWER_S
             try:
                 news = await asyncio.wait_for(lane.replica.collect(self._client_id, _POLL_S), limit_s)
-            except TimeoutError:  # its event loop hangs: something that it runs keeps it
-                await self._kill(lane, is_known=False)
+            except TimeoutError:  # its event loop has stood still for longer than any decision may take
+                keepers = await self._keepers(lane)
+                self._charge(keepers or ())
+                await self._kill(lane, is_known=keepers is not None)
             except Exception:  # noqa: BLE001 - whatever it is: what it was to bring is lost
                 await self._lose(lane)
             else:
@@ -228,8 +231,8 @@ class SeatClient:
     async def _listen(self, lane: Lane) -> None:
         """Charges those whose time is over and that the agent still has.
 
-        The answer of one may be there and not have left when another stops the whole process. So while a
-        replica is silent nobody is charged, except who is alone there.
+        The answer of one may be there and not have left when another keeps the event loop or stops the whole
+        process. So while a replica is silent only who does that is charged, or who is alone there.
         """
         time = asyncio.get_running_loop().time
         while lane.due and not lane.is_lost:
@@ -242,43 +245,64 @@ class SeatClient:
                 if time() - asked_at > _ANSWER_S + _LATE_S:
                     lane.due += due
                     continue
-                alone = [asked.id for asked in due if asked.is_alone]
-                self._charge(lane, alone)
-                await self._kill(lane, is_known=bool(alone))
+                await self._hurry(lane, due)
             except Exception:  # noqa: BLE001 - whatever it is: who collects there notices a death
                 break
             else:
-                self._charge(lane, unanswered)
+                held = [lane.in_flight[number] for number in unanswered if number in lane.in_flight]
+                self._charge(asked for asked in held if asked.is_held)
         lane.listening = None
 
-    def _charge(self, lane: Lane, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            asked = lane.in_flight.get(number)
-            if asked is not None and asked.is_held:
-                asked.charge()
-                self._withdraw(asked)
+    async def _hurry(self, lane: Lane, due: list[Asked]) -> None:
+        """A replica is silent while the time of some is over: ends it, unless who keeps it is in its time."""
+        keepers = await self._keepers(lane)
+        suspects = due if keepers is None else keepers
+        late = [asked for asked in suspects if asked.is_held and asked.id in lane.in_flight]
+        if keepers is None:
+            late = [asked for asked in late if asked.is_alone]
+        elif not late:  # or it is another client's, whose care it is; who collects does not wait for ever
+            lane.due += due
+            return
+        self._charge(late)
+        await self._kill(lane, is_known=bool(late))
+
+    async def _keepers(self, lane: Lane) -> list[Asked] | None:
+        """Who keeps a silent replica's event loop; empty: none of ours; None: nobody knows."""
+        try:
+            numbers = await asyncio.wait_for(lane.replica.keeping(self._client_id), _BESIDE_S)
+        except Exception:  # noqa: BLE001 - something holds the whole process, or it is gone
+            return None
+        if numbers is None:
+            return None
+        return [lane.in_flight[number] for number in numbers if number in lane.in_flight]
+
+    def _charge(self, late: Iterable[Asked]) -> None:
+        for asked in late:
+            asked.charge()
+            self._withdraw(asked)
 
     async def _lose(self, lane: Lane) -> None:
         """A replica's process is gone: what was in flight there is asked again."""
-        if lane.is_lost:
-            return
-        self._bury(lane, counts=not lane.is_killed)
+        self._stop_asking(lane)
+        is_known = lane.is_killed
         with contextlib.suppress(Exception):  # a pool that is gone is noticed by who watches it
-            await self._pool.lost(lane.id)
+            is_known = await self._pool.lost(lane.id) or is_known
+        if not lane.is_lost:
+            self._bury(lane, counts=not is_known)
 
     async def _kill(self, lane: Lane, *, is_known: bool) -> None:
         """A replica hangs: its pool ends it.
 
         Args:
             lane: the replica's.
-            is_known: the decision that hangs is none of those in flight.
+            is_known: the decision that hangs is charged, or another client's: none of those in flight.
         """
         if lane.is_lost or lane.is_killed:
             return
         lane.is_killed = is_known
         self._stop_asking(lane)
         with contextlib.suppress(Exception):
-            await self._pool.hung(lane.id)
+            await self._pool.hung(lane.id, is_known)
         if not lane.is_lost:
             self._bury(lane, counts=not is_known)
 

@@ -34,15 +34,16 @@ class LocalPool:
             self._replica = self._make()
         return self._version, {f"here-{self._version}": self._replica}
 
-    async def lost(self, replica_id: str) -> None:
+    async def lost(self, replica_id: str) -> bool:
         """Makes another replica, unless that was done."""
         if self._replica is not None and replica_id == f"here-{self._version}":
             left, self._replica = self._replica, None
             self._version += 1
             self._changed.set()
             await left.close()
+        return False
 
-    async def hung(self, replica_id: str) -> None:
+    async def hung(self, replica_id: str, is_known: bool) -> None:  # noqa: ARG002 - one client only
         """Leaves the replica behind, with its thread."""
         await self.lost(replica_id)
 

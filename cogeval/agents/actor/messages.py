@@ -70,6 +70,12 @@ class Replica(Protocol):
     async def thinking(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Gives at once those of a client's questions that the agent has and has not answered."""
 
+    async def keeping(self, client: str) -> tuple[int, ...] | None:
+        """Gives those of a client's questions that keep the replica's event loop now; asked beside that loop.
+
+        Empty: it is another client's that does; None: no question that is known to.
+        """
+
     async def cancel(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Drops questions; gives those that an agent's thread holds and that only its death would end."""
 
@@ -83,11 +89,20 @@ class Pool(Protocol):
         An error means that there will be no replicas any more.
         """
 
-    async def lost(self, replica_id: str) -> None:
-        """Tells that a replica did not answer because its process is gone."""
+    async def lost(self, replica_id: str) -> bool:
+        """Tells that a replica did not answer because its process is gone.
 
-    async def hung(self, replica_id: str) -> None:
-        """Asks for the end of a replica that holds a decision past its time; returns when it is dead."""
+        Returns:
+            True when another client had it ended and knows for which decision: nobody else's is suspected.
+        """
+
+    async def hung(self, replica_id: str, is_known: bool) -> None:
+        """Asks for the end of a replica that holds a decision past its time; returns when it is dead.
+
+        Args:
+            replica_id: its id in the list.
+            is_known: which decision that is, is known.
+        """
 
 
 _PACKER = msgspec.msgpack.Encoder()

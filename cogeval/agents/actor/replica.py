@@ -62,7 +62,7 @@ class SeatReplica:
         self._alone: Job | None = None  # announced or running: nothing else runs
         self._leaving: Job | None = None  # ran alone, and its answer is on its way: nothing else begins
         self._threads: Threads | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[Any], Sequence[Job]] = {}  # coroutines under way
         self._agent: Any = None
         try:
             self._agent = make()
@@ -114,6 +114,27 @@ class SeatReplica:
         jobs = self._inbox(client).jobs
         found = [jobs[number] for number in ids if number in jobs]
         return tuple(job.question.id for job in found if job.is_running and not job.is_waiting)
+
+    async def keeping(self, client: str) -> tuple[int, ...] | None:
+        """Gives those of a client's questions whose coroutine runs at this moment; for other threads' loops.
+
+        In a loop that turns it says nothing; in one that stands still, whom all others wait for.
+
+        Args:
+            client: its id.
+
+        Returns:
+            Empty: the coroutine is another client's; None: it is no question's.
+        """
+        return self.asked_in(asyncio.current_task(self._loop), client)
+
+    def asked_in(self, task: asyncio.Task[Any] | None, client: str) -> tuple[int, ...] | None:
+        """A client's questions that a task answers; empty: another's; None: it answers none."""
+        jobs = None if task is None else self._tasks.get(task)
+        if jobs is None:
+            return None
+        inbox = self._inboxes.get(client)
+        return tuple(job.question.id for job in jobs if job.inbox is inbox)
 
     async def cancel(self, client: str, ids: tuple[int, ...]) -> tuple[int, ...]:
         """Drops questions of a client.
@@ -261,7 +282,7 @@ class SeatReplica:
             jobs[0].task = task
             if jobs[0].is_dropped:
                 task.cancel()
-        self._tasks.add(task)
+        self._tasks[task] = jobs
         task.add_done_callback(lambda ended: self._task_done(ended, jobs))
 
     async def _in_loop(self, jobs: Sequence[Job], given: Awaitable[Any] | None = None) -> None:
@@ -295,7 +316,7 @@ class SeatReplica:
         ], False
 
     def _task_done(self, task: asyncio.Task[None], jobs: Sequence[Job]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if task.cancelled() and jobs[0].is_running:
             self._over(jobs)
             self._start()

@@ -75,6 +75,14 @@ class SometimesWorst:
         return drawn(request)
 
 
+class SometimesBlocks(SometimesWorst):
+    """The same in coroutines: its worst keeps the event loop."""
+
+    async def decide(self, request):
+        await asyncio.sleep(0.05)
+        return super().decide(request)
+
+
 def loop():
     while True:
         pass
