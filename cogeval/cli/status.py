@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cogeval.cli.app import INTERRUPTED
 from cogeval.cli.arguments import Arguments
-from cogeval.cli.output import counted, print_json, show
+from cogeval.cli.output import counted, print_json, show, warn
 from cogeval.cli.picturing import pictured, warn_of, way_out
 from cogeval.cli.program import typed
 from cogeval.cli.settings import called, find_runs, run_root
@@ -18,14 +18,28 @@ from cogeval.report.layout import escaped
 from cogeval.store.checks import check_run
 from cogeval.store.roots import LATEST
 from cogeval.store.run import RunDir
+from cogeval.store.spool import out_of_reach
 from cogeval.store.totals import computed_digest
 
 
 def one_run(arguments: Arguments) -> RunDir:
-    """The run of a command that takes exactly one."""
+    """The run of a command that takes exactly one; warns of what may lie where this host does not look."""
     if len(arguments.words) > 1:
         raise InputError(f"expected one RUN, got {' '.join(map(repr, arguments.words))}")
-    return find_runs(arguments, arguments.words)[0]
+    run = find_runs(arguments, arguments.words)[0]
+    warn(_out_of_reach(run))
+    return run
+
+
+def _out_of_reach(run: RunDir) -> list[str]:
+    """Where open shards of a run that nobody drives, and that is not complete, may lie out of reach."""
+    try:
+        told = out_of_reach(run.place)
+    except InputError:  # a damaged manifest, which the command tells better
+        return []
+    if not told or run.driver() is not None or any(e.get("event") == "complete" for e in run.log_lines()):
+        return []
+    return told
 
 
 def status(arguments: Arguments) -> int:

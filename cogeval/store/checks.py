@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from cogeval.core.ranges import from_ranges
 from cogeval.errors import InputError
 from cogeval.store.columns import missing, to_codes, to_numpy
-from cogeval.store.intact import Shard, iter_shards
+from cogeval.store.intact import Shard, iter_shards, read_shard
 from cogeval.store.roots import call
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
-from cogeval.store.shards import DamagedShard
+from cogeval.store.shards import DamagedShard, ShardRecord
 from cogeval.store.sums import SUMMED, differences, sums_of, sums_of_ranges
 
 _NUM_EXAMPLES = 3
@@ -68,6 +68,7 @@ def check_run(run: RunDir, called: str | None = None) -> list[Finding]:
         findings += check_shard(shard)
         findings += _seed_findings(shard, seeds)
     findings += _exactly_once(homes)
+    findings += _held_by_mergers(run)
     findings += _never_scheduled(run, homes)
     num_damaged = run.read_log()[1]
     if num_damaged:
@@ -266,6 +267,27 @@ def _exactly_once(homes: dict[str, NDArray[np.int64]]) -> Iterator[Finding]:
         where = [shard_id for shard_id, mine in homes.items() if np.isin(twice, mine).any()]
         message = f"{twice.size} indexes are accepted twice: {_some(twice)}, in {', '.join(where)}"
         yield Finding(None, "exactly once", message)
+
+
+def _held_by_mergers(run: RunDir) -> Iterator[Finding]:
+    """Compares the episodes of shards that are still there with those of the shard that replaces them."""
+    for old, merged in run.replaced():
+        theirs, ours = _digests(run, old), _digests(run, merged)
+        if ours is None or theirs is None:  # told already, or a shard that may go
+            continue
+        lost = np.array(sorted(i for i, digest in theirs.items() if ours.get(i) != digest), np.int64)
+        if lost.size:
+            message = f"{lost.size} episodes of {old.shard_id} are not the same in it: {_some(lost)}"
+            yield Finding(merged.shard_id, "merged shards are held", message)
+
+
+def _digests(run: RunDir, record: ShardRecord) -> dict[int, bytes] | None:
+    """The digests of a shard's accepted episodes by index; None when it is damaged."""
+    shard = read_shard(run, record, {"episodes": ("digest",)})
+    if isinstance(shard, DamagedShard):
+        return None
+    episodes = shard.accepted("episodes")
+    return dict(zip(to_numpy(episodes["index"]).tolist(), episodes["digest"].to_pylist(), strict=True))
 
 
 def _never_scheduled(run: RunDir, homes: dict[str, NDArray[np.int64]]) -> Iterator[Finding]:

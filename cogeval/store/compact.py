@@ -59,7 +59,8 @@ class Compacted:
         num_merged: shards that were merged.
         num_made: shards that they became.
         num_bytes: size of these.
-        damaged: shards that could not be read and stay as they are; `resume` plays their episodes again.
+        damaged: shards that could not be read and stay as they are, and merged ones that were set aside;
+            `resume` plays what is missing of their episodes again.
     """
 
     num_merged: int
@@ -117,11 +118,11 @@ def compact(
         StoreFull: there is no room; what was merged so far stays.
     """
     with run.lock():
-        tidy(run)
+        aside = tidy(run)
         records, unreadable = run.scan()
         digest = None if unreadable else logged_digest(run.log_lines(), records)
         groups = plan_groups(records, target_bytes)
-        batch, made, damaged = secrets.token_hex(4), [], []
+        batch, made, damaged = secrets.token_hex(4), [], [*aside]
         for number, group in enumerate(groups):
             if told is not None:
                 told(number, len(groups))

@@ -41,13 +41,39 @@ def said(error: Exception) -> str:
     return text if len(text) <= _MOST_CHARS else text[: _MOST_CHARS - 4] + " ..."
 
 
-def refusal(what: str, where: str, error: Exception) -> RunError | None:
+def unreachable(
+    what: str, where: str, error: Exception, patience_s: float, endpoint: str | None
+) -> StoreUnreachable:
+    """The error to raise when trying had no success for long enough.
+
+    Args:
+        what: that was tried.
+        where: on what.
+        error: as the file system raised it at last.
+        patience_s: for how long, seconds.
+        endpoint: what was asked, where nobody was writing: nothing is left to be sent; None: somebody was.
+    """
+    if endpoint is not None:
+        return StoreUnreachable(
+            f"no answer from {endpoint} for {patience_s:g} s, to {what} {where}: {said(error)}; check that "
+            "endpoint_override and region in run.root are right, that the network leads there from here, and "
+            f"that there are credentials ({WHERE_KEYS_GO})"
+        )
+    return StoreUnreachable(
+        f"could not {what} {where} for {patience_s:g} s: {said(error)}; what is committed is intact. When "
+        "the store answers again, go on with `cogeval resume` on this host: what was finished and not yet "
+        "sent lies on its disk"
+    )
+
+
+def refusal(what: str, where: str, error: Exception, *, reads_only: bool = False) -> RunError | None:
     """The error to raise when trying again has no use; None when it has.
 
     Args:
         what: that was tried.
         where: on what.
         error: as the file system raised it.
+        reads_only: whether nobody was writing: then there is nothing to go on with.
     """
     text = str(error)
     if _NO_BUCKET.search(text):
@@ -56,15 +82,17 @@ def refusal(what: str, where: str, error: Exception) -> RunError | None:
             "run.root"
         )
     kept = "what is committed is intact, and what was finished and not yet sent lies on this host's disk"
+    keys = f"{WHERE_KEYS_GO[:1].upper()}{WHERE_KEYS_GO[1:]}"
     if _EXPIRED.search(text):
-        return StoreDenied(
-            f"the credentials have expired: the store would not {what} {where} ({said(error)}); {kept}. "
-            "Renew them, then go on with `cogeval resume` on this host"
-        )
+        found = f"the credentials have expired: the store would not {what} {where} ({said(error)})"
+        if reads_only:
+            return StoreDenied(f"{found}. Renew them, and ask again: {WHERE_KEYS_GO}")
+        return StoreDenied(f"{found}; {kept}. Renew them, then go on with `cogeval resume` on this host")
     if _DENIED.search(text):
-        return StoreDenied(
-            f"the store would not {what} {where} with these credentials, or they have expired "
-            f"({said(error)}); {kept}. "
-            f"{WHERE_KEYS_GO[:1].upper()}{WHERE_KEYS_GO[1:]}; then go on with `cogeval resume` on this host"
+        found = (
+            f"the store would not {what} {where} with these credentials, or they have expired ({said(error)})"
         )
+        if reads_only:
+            return StoreDenied(f"{found}. {keys}")
+        return StoreDenied(f"{found}; {kept}. {keys}; then go on with `cogeval resume` on this host")
     return None

@@ -1,8 +1,9 @@
 """A place in an object store: whole objects, no rename, no lock, and a network in between.
 
-Invariant: a call returns with its work done, or raises after about a minute of trying; a refusal of the
-credentials is raised at once. What is written is looked at again: a dropped connection can leave half an
-object. No message holds a credential. Must not know what the objects mean.
+Invariant: a call returns with its work done, or raises after about a minute of trying, for who only reads
+after about ten seconds; a refusal of the credentials is raised at once. What is written is looked at again:
+a dropped connection can leave half an object. No message holds a credential. Must not know what the objects
+mean.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from urllib.parse import urlencode
 import pyarrow as pa
 from pyarrow import fs
 
-from cogeval.store.failures import StoreUnreachable, refusal, said
+from cogeval.store.failures import refusal, unreachable
 from cogeval.store.files import Bytes
 from cogeval.store.filesystems import Opened, open_file_system
 
 T = TypeVar("T")
 
 PATIENCE_S: Final = 60.0  # how long a call goes on trying
+HASTE_S: Final = 8.0  # and for who only reads; the last try may take some seconds on top
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 8.0
 _READERS = 16  # objects read at once: each is a wait for the network
@@ -69,6 +71,18 @@ class ObjectPlace:
         """Opens it again; no secret is in it."""
         query = urlencode(self.opened.parameters, safe="/:")
         return f"{self.where()}{'?' if query else ''}{query}"
+
+    def hasty(self) -> ObjectPlace:
+        """See `Place`."""
+        opened = open_file_system(self.opened.uri, is_hasty=True)
+        return ObjectPlace(opened.file_system, self.directory, opened, HASTE_S)
+
+    def patient(self) -> ObjectPlace:
+        """See `Place`."""
+        if not self.opened.is_hasty:
+            return self
+        opened = open_file_system(self.opened.uri)
+        return ObjectPlace(opened.file_system, self.directory, opened)
 
     @property
     def name(self) -> str:
@@ -192,20 +206,19 @@ class ObjectPlace:
     def _patiently(self, what: str, name: str, call: Callable[[], T]) -> T:
         """Does something again until it is done, the patience ends, or trying again has no use."""
         began, pause_s = time.monotonic(), _FIRST_PAUSE_S
+        longest_s = min(_LONGEST_PAUSE_S, self.patience_s / 7)
         while True:
             try:
                 return call()
             except (FileNotFoundError, FileExistsError):
                 raise
             except (OSError, pa.ArrowException) as error:
-                denied = refusal(what, self.where(name), error)
+                is_hasty, where = self.opened.is_hasty, self.where(name)
+                denied = refusal(what, where, error, reads_only=is_hasty)
                 if denied is not None:
                     raise denied from None
                 if time.monotonic() - began + pause_s > self.patience_s:
-                    raise StoreUnreachable(
-                        f"could not {what} {self.where(name)} for {self.patience_s:g} s: {said(error)}; what "
-                        "is committed is intact. When the store answers again, go on with `cogeval resume` "
-                        "on this host: what was finished and not yet sent lies on its disk"
-                    ) from None
+                    endpoint = self.opened.endpoint if is_hasty else None
+                    raise unreachable(what, where, error, self.patience_s, endpoint) from None
             time.sleep(pause_s * random.uniform(0.5, 1.5))  # noqa: S311 - spreads clients
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            pause_s = min(2 * pause_s, longest_s)

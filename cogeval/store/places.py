@@ -47,6 +47,12 @@ class Place(Protocol):
     def sub(self, name: str) -> Place:
         """The place of that name in it."""
 
+    def hasty(self) -> Place:
+        """The same for who only reads: a store that does not answer is given up after about ten seconds."""
+
+    def patient(self) -> Place:
+        """The same for who writes: a store may be away for a minute."""
+
     def exists(self) -> bool:
         """True when it is there; one in an object store is when something is in it."""
 
@@ -151,7 +157,10 @@ class LocalPlace:
     @property
     def name(self) -> str:
         """The last part of its path, wherever it was named from."""
-        return self.directory.resolve().name
+        try:
+            return self.directory.resolve().name
+        except OSError:  # the directory that we stand in was removed; messages need a name even then
+            return self.directory.name
 
     @property
     def path(self) -> Path | None:
@@ -174,6 +183,14 @@ class LocalPlace:
     def sub(self, name: str) -> LocalPlace:
         """The directory of that name in it."""
         return LocalPlace(self.directory / name)
+
+    def hasty(self) -> LocalPlace:
+        """Itself: a file system answers when it does."""
+        return self
+
+    def patient(self) -> LocalPlace:
+        """Itself."""
+        return self
 
     def exists(self) -> bool:
         """True when it is a directory."""

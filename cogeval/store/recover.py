@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,8 +24,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cogeval.core.ranges import from_ranges
 from cogeval.store.columns import bool_column, to_numpy
 from cogeval.store.files import leftovers
+from cogeval.store.marks import is_ours, read_marks
 from cogeval.store.places import Place, PlaceLike, place_at
 from cogeval.store.roots import SHARDS
 from cogeval.store.run import RunDir
@@ -35,13 +37,14 @@ from cogeval.store.shards import (
     FileSeal,
     Indexes,
     SealedShard,
+    ShardRecord,
     file_name,
     hot_name,
     is_merged_id,
     record_name,
     set_aside_name,
 )
-from cogeval.store.spool import spool_of
+from cogeval.store.spool import leave_spool, spools_of
 from cogeval.store.sums import sums_of
 from cogeval.store.tidy import tidy
 from cogeval.store.write import read_sums, remove_streams, write_files
@@ -53,16 +56,16 @@ class _Remains:
 
     Args:
         shards: the place of the finished files and records.
-        spool: where streams lie on this host.
+        spools: where streams lie on this host.
         final: names in `shards`.
-        hot: names in `spool`.
+        hot: names in `spools`, and in which of them each is.
         merged: ids of shards that others have taken the place of.
     """
 
     shards: Place
-    spool: Path
+    spools: tuple[Path, ...]
     final: frozenset[str]
-    hot: frozenset[str]
+    hot: Mapping[str, Path]
     merged: frozenset[str]
 
     @property
@@ -77,19 +80,34 @@ class _Remains:
 
     def unsettled(self) -> list[str]:
         """Ids of the shards that have streams or files but no record, in order."""
-        found = {name.split(".")[0] for name in self.final | self.hot if _is_data(name)}
+        found = {name.split(".")[0] for name in {*self.final, *self.hot} if _is_data(name)}
         return sorted(s for s in found if not (self.is_settled(s) or is_merged_id(s)))
+
+    def stream(self, shard_id: str, stream: str) -> Path | None:
+        """The path of a stream; None when it is not there."""
+        name = hot_name(shard_id, stream)
+        return self.hot[name] / name if name in self.hot else None
 
 
 def _remains(run: PlaceLike, spool: Path | None) -> _Remains:
     place = place_at(run)
     shards = place.sub(SHARDS)
-    directory = spool_of(place) if spool is None else spool
-    hot = frozenset(os.listdir(directory)) if directory.is_dir() else frozenset()  # noqa: PTH208 - names
-    final = hot if shards.path == directory else frozenset(shards.names())
-    remains = _Remains(shards, directory, final, hot, frozenset())
-    # Records are read only when there is something that they may settle.
-    return replace(remains, merged=RunDir(place).merged_ids()) if remains.unsettled() else remains
+    named = spools_of(place) if spool is None else [spool]
+    spools = tuple(d for d in named if (d.is_dir() if d == shards.path else is_ours(d)))
+    hot: dict[str, Path] = {}
+    for directory in reversed(spools):  # a name is in one of them; of two, the present one's counts
+        hot |= dict.fromkeys(os.listdir(directory), directory)  # noqa: PTH208 - names
+    final = frozenset(hot if shards.path in spools else shards.names())
+    remains = _Remains(shards, spools, final, hot, frozenset())
+    unsettled = remains.unsettled()
+    mergers = RunDir(place).mergers() if unsettled else {}  # read only when they may settle something
+    merged = {s for s in unsettled if s in mergers and _is_held(_flushed(remains, s), mergers[s])}
+    return replace(remains, merged=frozenset(merged))
+
+
+def _is_held(indexes: Indexes, record: ShardRecord) -> bool:
+    """True when a merged shard has all of some episodes: what it only claims to replace is recovered."""
+    return bool(np.isin(indexes, from_ranges(record.accepted)).all())
 
 
 def hot_shards(run: PlaceLike, spool: Path | None = None) -> list[str]:
@@ -97,7 +115,7 @@ def hot_shards(run: PlaceLike, spool: Path | None = None) -> list[str]:
 
     Args:
         run: the run's place.
-        spool: where streams lie on this host; None: as `spool_of` has it.
+        spool: where streams lie on this host; None: wherever `spools_of` knows of.
     """
     return _remains(run, spool).unsettled()
 
@@ -107,7 +125,7 @@ def open_indexes(run: PlaceLike, spool: Path | None = None) -> Indexes:
 
     Args:
         run: the run's place.
-        spool: where streams lie on this host; None: as `spool_of` has it.
+        spool: where streams lie on this host; None: wherever `spools_of` knows of.
 
     Returns:
         Schedule indexes of the episodes flushed to shards that have no record yet (int64, ascending).
@@ -123,11 +141,11 @@ def _flushed(remains: _Remains, shard_id: str) -> Indexes:
     only = pa.ipc.IpcReadOptions(included_fields=[position], use_threads=False)
     found = [np.empty(0, np.int64)]
     with suppress(OSError, pa.ArrowException):
-        hot = remains.spool / hot_name(shard_id, "episodes")
-        if not hot.exists():
+        hot = remains.stream(shard_id, "episodes")
+        if hot is None or not hot.exists():
             data = remains.shards.read(file_name(shard_id, "episodes"))
             return to_numpy(pa.ipc.open_file(pa.BufferReader(data), options=only).read_all()["index"])
-        num_flushes = len(read_sums(_read(remains.spool / hot_name(shard_id, "sums"))))
+        num_flushes = len(read_sums(_read(remains.stream(shard_id, "sums"))))
         reader = pa.ipc.open_stream(pa.memory_map(str(hot)), options=only)
         for _ in range(num_flushes):
             found.append(to_numpy(reader.read_next_batch()["index"]))  # noqa: PERF401 - a torn one ends it
@@ -142,7 +160,7 @@ def recover(run: PlaceLike, prefix: str = "", spool: Path | None = None) -> list
     Args:
         run: the run's place.
         prefix: a worker id, or the beginning of worker ids up to a dash; empty: all workers.
-        spool: where streams lie on this host; None: as `spool_of` has it.
+        spool: where streams lie on this host; None: wherever `spools_of` knows of.
 
     Returns:
         The shards to commit. One that had no complete flush is removed and not among them.
@@ -166,12 +184,12 @@ def recover(run: PlaceLike, prefix: str = "", spool: Path | None = None) -> list
             if shard is None or remains.is_apart:
                 _remove_files(remains, shard_id, alone=not prefix)
         if shard is None or remains.is_apart:
-            remove_streams(remains.spool, shard_id)
+            for directory in remains.spools:
+                remove_streams(directory, shard_id)
         if shard is not None and not remains.is_settled(shard.shard_id):
             sealed[shard.shard_id] = shard
     if remains.is_apart and not mine:
-        with suppress(OSError):  # not there, or not empty
-            remains.spool.rmdir()
+        _leave(place_at(run), remains.spools)
     return [sealed[shard_id] for shard_id in sorted(sealed)]
 
 
@@ -182,12 +200,21 @@ def _is_data(name: str) -> bool:
 
 def _tidy(remains: _Remains, prefix: str) -> None:
     """Removes what dead processes left: temporary files, and streams of committed shards."""
-    for path in leftovers(remains.spool, prefix):
-        path.unlink(missing_ok=True)
-    for name in remains.hot:
+    for directory in remains.spools:
+        for path in leftovers(directory, prefix):
+            path.unlink(missing_ok=True)
+    for name, directory in remains.hot.items():
         is_stream = name.startswith(prefix) and name.endswith(".hot")
         if is_stream and remains.is_settled(name.split(".")[0]):
-            (remains.spool / name).unlink(missing_ok=True)
+            (directory / name).unlink(missing_ok=True)
+
+
+def _leave(place: Place, spools: Sequence[Path]) -> None:
+    """Removes emptied spools, and has their marks say so; those of a spool that is gone for good too."""
+    marked = [Path(mark.directory) for mark in read_marks(place, here=True) if not mark.is_emptied]
+    for spool in dict.fromkeys([*spools, *marked]):
+        if spool in spools or not os.path.lexists(spool):
+            leave_spool(place, spool)
 
 
 def _remove_files(remains: _Remains, shard_id: str, *, alone: bool) -> None:
@@ -226,8 +253,8 @@ def _finished(remains: _Remains, shard_id: str) -> SealedShard | None:
 
 def _from_streams(remains: _Remains, shard_id: str) -> SealedShard | None:
     """Seals the complete flushes of a shard; None when there is none."""
-    data = {table: _read(remains.spool / hot_name(shard_id, table)) for table in TABLES}
-    sums = read_sums(_read(remains.spool / hot_name(shard_id, "sums")))
+    data = {table: _read(remains.stream(shard_id, table)) for table in TABLES}
+    sums = read_sums(_read(remains.stream(shard_id, "sums")))
     num_flushes = _count_intact(data, sums)
     batches = {table: list(_batches(data[table], num_flushes)) for table in TABLES}
     num = min(len(b) for b in batches.values())
@@ -252,8 +279,8 @@ def _recovered_id(shard_id: str, sums: list[list[int]]) -> str:
     return f"{worker}-r{hashlib.sha256(repr(sums).encode()).hexdigest()[:8]}-{number}"
 
 
-def _read(path: Path) -> bytes:
-    return path.read_bytes() if path.exists() else b""
+def _read(path: Path | None) -> bytes:
+    return path.read_bytes() if path is not None and path.exists() else b""
 
 
 def _count_intact(data: dict[str, bytes], sums: list[list[int]]) -> int:

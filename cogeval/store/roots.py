@@ -5,6 +5,7 @@ Invariant: a directory is a run if and only if it has a manifest.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from pathlib import Path
@@ -35,9 +36,10 @@ def call(run: PlaceLike) -> str:
     """
     place = place_at(run)
     if place.path is not None and place.path.name in ("", ".."):  # the user stands in it, or below
-        place = place.resolved()
+        with contextlib.suppress(OSError):  # where they stand was removed: as good as it gets
+            place = place.resolved()
     run_id, root = place.name, place.parent
-    if root.path is not None and root.path.resolve() == Path(DEFAULT_ROOT).resolve():
+    if root.path is not None and _is_default(root.path):
         return run_id
     override = f"run.root={root.uri}"
     if not _PLAIN_PATH.fullmatch(root.uri):  # Hydra's quotes within the shell's
@@ -45,9 +47,28 @@ def call(run: PlaceLike) -> str:
     return f"{run_id} {override}"
 
 
+def _is_default(root: Path) -> bool:
+    default = Path(DEFAULT_ROOT)
+    if root == default:
+        return True
+    try:
+        return root.resolve() == default.resolve()
+    except OSError:  # the directory that we stand in was removed: nothing lies in it
+        return False
+
+
+def _seen(where: PlaceLike) -> Place:
+    """A place to look into; what a user writes is given up soon when nothing answers there."""
+    return place_at(where).hasty() if isinstance(where, str) else place_at(where)
+
+
 def list_runs(root: PlaceLike) -> list[Place]:
-    """Places of the runs under a root, by name; none when there is no such root."""
-    place = place_at(root)
+    """Places of the runs under a root, by name; none when there is no such root.
+
+    Args:
+        root: directory of runs; see `find_run`.
+    """
+    place = _seen(root)
     subs = (place.sub(name) for name in place.names())
     return [sub for sub in subs if _is_run(sub)]
 
@@ -57,16 +78,17 @@ def find_run(ref: str, root: PlaceLike) -> Place:
 
     Args:
         ref: a run id, an unambiguous beginning of one, a run's directory or URI, or ``latest``.
-        root: directory of runs.
+        root: directory of runs. What is found by a text is for reading: see `Place.hasty`.
 
     Raises:
         InputError: there is no such run, or more than one; the message lists the known ones.
+        RunError: the store does not answer.
     """
-    if ref and _is_run(here := place_at(ref)):
+    if ref and _is_run(here := _seen(ref)):
         return here
     if is_address(ref):
         raise InputError(f"no run at {ref}: expected the URI of a run, with a {MANIFEST} in it")
-    within = place_at(root)
+    within = _seen(root)
     if ref and ref != LATEST and within.path is None and _is_run(exact := within.sub(ref)):
         return exact  # without a look at all the others
     runs = list_runs(within)

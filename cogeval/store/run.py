@@ -24,6 +24,7 @@ from cogeval.store.beginning import CONFIG, create_run, new_run_id
 from cogeval.store.claims import claim, read_claims
 from cogeval.store.lock import HeldLock, LockHolder, acquire, read_lock
 from cogeval.store.log import AppendLog, Log, read_log
+from cogeval.store.mergers import judged
 from cogeval.store.places import Place, PlaceLike, place_at
 from cogeval.store.roots import MANIFEST, SHARDS, find_run
 from cogeval.store.segments import SegmentLog, read_segments
@@ -111,7 +112,7 @@ class RunDir:
 
     @classmethod
     def find(cls, ref: str | Path, root: PlaceLike) -> RunDir:
-        """Finds a run as the user names it.
+        """Finds a run as the user names it, to read it; whoever takes its lock has more patience.
 
         Args:
             ref: a run id, an unambiguous beginning of one, a run's directory or URI, or ``latest``.
@@ -176,15 +177,24 @@ class RunDir:
 
         Returns:
             The records in the order of shard ids, without those of shards that were merged into others;
-            and the shards whose record is damaged.
+            and the shards whose record is damaged, or claims to replace what it does not hold.
         """
         records, damaged = self._read_records(record_name("*"))
-        return standing(records), damaged
+        believed, unproved = judged(records)
+        return standing(believed), [*damaged, *unproved]
 
-    def merged_ids(self) -> frozenset[str]:
-        """Ids of the shards that intact records name as merged, whether or not they are gone."""
-        records, _ = self._read_records(record_name(f"{MERGING}-*"))
-        return frozenset(shard_id for record in records for shard_id in record.merged)
+    def replaced(self) -> list[tuple[ShardRecord, ShardRecord]]:
+        """Shards whose records are still there beside the merged one that replaces them: (old, merged)."""
+        believed, _ = judged(self._read_records(record_name("*"))[0])
+        by_id = {record.shard_id: record for record in believed}
+        return [(by_id[old], record) for record in believed for old in record.merged if old in by_id]
+
+    def mergers(self) -> dict[str, ShardRecord]:
+        """By id of a shard that is named as merged, whether or not it is gone: the record that names it."""
+        if not self.shards.names(record_name(f"{MERGING}-*")):
+            return {}
+        believed, _ = judged(self._read_records(record_name("*"))[0])
+        return {shard_id: record for record in believed for shard_id in record.merged}
 
     def _read_records(self, pattern: str) -> tuple[list[ShardRecord], list[DamagedShard]]:
         records, damaged = [], []
@@ -334,6 +344,8 @@ class RunDir:
         Raises:
             InputError: another driver holds it, or the directory cannot be written.
         """
+        self.place = self.place.patient()  # a store that is away for a minute must not end what writes
+        self.shards = self.place.sub(SHARDS)
         try:
             if self.place.path is None:
                 return claim(self.place.sub(LOCK), self.run_id)

@@ -185,6 +185,8 @@ def check_record(record: ShardRecord) -> None:
         raise ValueError("names its own shard among those that were merged into it")
     if record.merged and not is_merged_id(record.shard_id):
         raise ValueError(f"names merged shards, which only one with an id in {MERGING}-... may")
+    if record.merged and record.superseded:
+        raise ValueError("names merged shards and second copies, which merging leaves behind")
     for what in ("accepted", "superseded"):
         last = 0
         for start, stop in getattr(record, what):

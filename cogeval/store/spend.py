@@ -12,15 +12,15 @@ import json
 import os
 import time
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from cogeval.core.budget import Recent
+from cogeval.store.marks import has_streams, put_mark
 from cogeval.store.places import PlaceLike, place_at
 from cogeval.store.run import RunDir
-from cogeval.store.spool import make_spool, spool_of
+from cogeval.store.spool import make_spool, spool_of, spools_of
 from cogeval.store.totals import Totals, totals_of
 
 _FILE: Final = "spent"
@@ -37,8 +37,10 @@ class SpendFile:
     __slots__ = ("_fd", "_width")
 
     def __init__(self, run_path: PlaceLike) -> None:
-        directory = _home(run_path)
-        if not directory.exists():
+        place = place_at(run_path)
+        directory = place.path or spool_of(place)
+        if place.path is None:  # found again wherever the temporary directory is then
+            put_mark(place, directory, is_emptied=not has_streams(directory))
             make_spool(directory)
         self._fd = os.open(directory / _FILE, os.O_WRONLY | os.O_CREAT, 0o644)
         self._width = max(_WIDTH, os.fstat(self._fd).st_size)
@@ -69,11 +71,12 @@ class SpendFile:
 
 def filed_usd(run_path: PlaceLike) -> float:
     """What the file says is spent, requests under way included; 0 when there is none."""
-    try:
-        spent, expected = _fields(run_path)[:2]
-        return float(spent) + float(expected)
-    except (OSError, ValueError):
-        return 0.0
+    most = 0.0
+    for fields in _filed(run_path):
+        with contextlib.suppress(ValueError):
+            spent, expected = fields[:2]
+            most = max(most, float(spent) + float(expected))
+    return most
 
 
 def recent_of(run_path: PlaceLike, now: float) -> dict[str, Recent]:
@@ -83,23 +86,27 @@ def recent_of(run_path: PlaceLike, now: float) -> dict[str, Recent]:
         run_path: the run's place.
         now: as the clock says whose times are wanted.
     """
-    try:
-        (said,) = _fields(run_path)[2:]
-        accounts = msgspec.json.decode(said, type=dict[str, Recent])
-    except (OSError, ValueError, msgspec.MsgspecError):
-        return {}
+    latest: dict[str, Recent] = {}
+    for fields in _filed(run_path):
+        with contextlib.suppress(ValueError, msgspec.MsgspecError):
+            (said,) = fields[2:]
+            for name, of in msgspec.json.decode(said, type=dict[str, Recent]).items():
+                if name not in latest or of.at > latest[name].at:
+                    latest[name] = of
     past_s = time.time() - now
-    return {name: of._replace(at=min(now, of.at - past_s)) for name, of in accounts.items()}
+    return {name: of._replace(at=min(now, of.at - past_s)) for name, of in latest.items()}
 
 
-def _home(run: PlaceLike) -> Path:
-    """Where the file is: beside the manifest, or, of a run in an object store, with its open shards."""
-    place = place_at(run)
-    return spool_of(place) if place.path is None else place.path
+def _filed(run_path: PlaceLike) -> list[list[str]]:
+    """The fields of the file; of every one there is of a run in an object store, where it may lie anywhere.
 
-
-def _fields(run_path: PlaceLike) -> list[str]:
-    return (_home(run_path) / _FILE).read_text(encoding="ascii").split(maxsplit=2)
+    It is beside the manifest, or, of a run in an object store, with its open shards.
+    """
+    place, found = place_at(run_path), []
+    for directory in spools_of(place) if place.path is None else [place.path]:
+        with contextlib.suppress(OSError, ValueError):
+            found.append((directory / _FILE).read_text(encoding="ascii").split(maxsplit=2))
+    return found
 
 
 class Spend(msgspec.Struct, frozen=True):

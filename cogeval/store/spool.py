@@ -2,19 +2,24 @@
 
 Invariant: two runs never share a spool, not even two that had the same name at the same address: what is
 recovered from one belongs to its run. Of a run in a directory it is the directory of its shards.
+
+The temporary directory may be another one when a run is resumed. So whoever makes a spool leaves a mark of it
+with the run (`marks`), and whoever looks for streams looks into all that the marks of this host name.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
 import tempfile
 from pathlib import Path
 
-from cogeval.errors import InputError
+from cogeval.errors import InputError, RunError
 from cogeval.store.files import naming_full_disk
-from cogeval.store.places import PlaceLike, place_at
+from cogeval.store.marks import has_streams, is_ours, put_mark, read_marks
+from cogeval.store.places import Place, PlaceLike, place_at
 from cogeval.store.roots import SHARDS
 from cogeval.store.run import RunDir
 
@@ -41,6 +46,94 @@ def spool_of(run: PlaceLike) -> Path:
     return root / f"{place.name}-{key}"
 
 
+def spools_of(run: PlaceLike) -> list[Path]:
+    """The directories of this host in which streams of a run may lie: the present one, then all others.
+
+    Args:
+        run: the run's place.
+
+    Raises:
+        InputError: the run's manifest cannot be read.
+        RunError: the store does not say which there are.
+    """
+    place = place_at(run)
+    present = spool_of(place)
+    if place.path is not None:
+        return [present]
+    marked = [Path(mark.directory) for mark in read_marks(place, here=True)]
+    return [present, *(spool for spool in marked if spool != present and _is_spool(spool, present))]
+
+
+def _is_spool(spool: Path, present: Path) -> bool:
+    """True when what a mark names is a spool of the run's; others may be able to write into the store."""
+    return spool.is_absolute() and spool.name == present.name and is_ours(spool)
+
+
+def open_spool(run: Place, spool: Path) -> None:
+    """Makes a spool of a run in an object store, and marks it: streams will lie in it.
+
+    A store that does not answer now keeps nobody from writing to his own disk: an episode that was played
+    is worth more than its mark, and sealing it finds out about the store.
+
+    Args:
+        run: the run's place.
+        spool: the directory.
+
+    Raises:
+        InputError: its place is not ours.
+        StoreFull: there is no room.
+    """
+    if not has_streams(spool):  # else somebody has marked it
+        with contextlib.suppress(RunError, OSError):
+            put_mark(run.hasty(), spool, is_emptied=False)
+    make_spool(spool)
+
+
+def leave_spool(run: Place, spool: Path) -> None:
+    """Removes a spool when nothing is in it, and marks one without streams as emptied.
+
+    Args:
+        run: the run's place.
+        spool: the directory.
+    """
+    with contextlib.suppress(OSError):  # others have streams in it, or it has logs
+        spool.rmdir()
+    with contextlib.suppress(RunError, OSError):  # a mark that says more than there is costs a warning
+        if not has_streams(spool):
+            put_mark(run, spool, is_emptied=True)
+            if has_streams(spool):  # somebody came meanwhile
+                put_mark(run, spool, is_emptied=False)
+
+
+def out_of_reach(run: Place) -> list[str]:
+    """Where streams of a run may lie that a resume on this host does not see, in a sentence each.
+
+    Args:
+        run: the run's place.
+
+    Raises:
+        InputError: the run's manifest cannot be read.
+        RunError: the store does not answer.
+    """
+    marks = [mark for mark in read_marks(run) if not mark.is_emptied]
+    if not marks:
+        return []
+    present, told = spool_of(run), []
+    for mark in marks:
+        if not mark.is_here:
+            told.append(
+                f"open shards of {run.name} may lie on {mark.host} in {mark.directory}: resume there, or on "
+                "a cluster with that node, or their episodes are played again"
+            )
+        elif not _is_spool(Path(mark.directory), present):
+            told.append(
+                f"open shards of {run.name} lay on this host ({mark.host}) in {mark.directory}, which is "
+                "gone or no directory of ours alone: put it back before you resume, or their episodes are "
+                "played again"
+            )
+    return told
+
+
 def make_spool(spool: Path) -> None:
     """Makes a spool that nobody else can read: replies of models lie in it.
 
@@ -52,8 +145,9 @@ def make_spool(spool: Path) -> None:
         try:
             spool.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if spool.parent == _of_user():
-                _check_ours(spool.parent)
+                _keep_private(spool.parent)
             spool.mkdir(mode=0o700, exist_ok=True)
+            _keep_private(spool)
         except (PermissionError, FileExistsError, NotADirectoryError) as error:
             raise InputError(
                 f"expected to be able to make {spool} for a worker's open shards, got: {error.strerror}; "
@@ -65,11 +159,16 @@ def _of_user() -> Path:
     return Path(tempfile.gettempdir()) / f"cogeval-spool-{os.getuid()}"
 
 
-def _check_ours(directory: Path) -> None:
-    """Everybody may write where temporary files lie: another's directory of our name is refused."""
+def _keep_private(directory: Path) -> None:
+    """Everybody may write where temporary files lie: another's directory of our name is refused.
+
+    One of ours that others may look into, as a log makes it, is closed to them.
+    """
+    if is_ours(directory):
+        directory.chmod(0o700)
+        return
     found = directory.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise InputError(
-            f"expected {directory} to be a directory of ours that nobody else can enter, got mode "
-            f"{stat.filemode(found.st_mode)} of user {found.st_uid}; remove it, or set store.spool_dir=DIR"
-        )
+    raise InputError(
+        f"expected {directory} to be a directory of ours that nobody else can write into, got mode "
+        f"{stat.filemode(found.st_mode)} of user {found.st_uid}; remove it, or set store.spool_dir=DIR"
+    )

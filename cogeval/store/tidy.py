@@ -25,7 +25,8 @@ from cogeval.store.shards import (
 def tidy(run: RunDir, merged: Sequence[ShardRecord] | None = None) -> list[DamagedShard]:
     """Ends mergers: removes what they replaced, and what was written of those that never came to be.
 
-    A merged shard that is damaged while its sources are still there is set aside: they count again.
+    A merged shard that is damaged while its sources are still there is set aside: they count again. So is one
+    whose record claims what it does not hold: when what it names is gone, nothing could prove it false.
 
     Args:
         run: the run, locked.
@@ -35,8 +36,15 @@ def tidy(run: RunDir, merged: Sequence[ShardRecord] | None = None) -> list[Damag
         The merged shards that were set aside.
     """
     names, aside = set(run.shards.names()), []
-    for record in run.records() if merged is None else merged:
-        left = [name for shard_id in record.merged for name in _names(shard_id) if name in names]
+    records, unproved = (merged, []) if merged is not None else run.scan()
+    for claim in unproved:
+        if claim.num_episodes is not None:  # its record can be read, and is false
+            run.set_aside(claim)
+            aside.append(claim)
+    for record in records:
+        # Without a record it may be a shard that nobody has committed: recovery looks what is in it.
+        olds = [shard_id for shard_id in record.merged if record_name(shard_id) in names]
+        left = [name for shard_id in olds for name in _names(shard_id) if name in names]
         if not left:
             continue
         damage = find_damage(run, record)

@@ -33,7 +33,7 @@ from cogeval.store.shards import (
     file_name,
     hot_name,
 )
-from cogeval.store.spool import make_spool, spool_of
+from cogeval.store.spool import leave_spool, open_spool, spool_of
 from cogeval.store.sums import sums_of
 
 _HOT = pa.ipc.IpcWriteOptions(use_threads=False)
@@ -65,6 +65,7 @@ class ShardWriter:
     ) -> None:
         place = place_at(run)
         self.shard_id = check_shard_id(shard_id)
+        self._place = place
         self._shards = place.sub(SHARDS)
         self._spool = spool_of(place) if spool is None else spool
         self._is_apart = place.path is None  # the streams lie elsewhere than the finished files
@@ -149,7 +150,7 @@ class ShardWriter:
     def _open_streams(self) -> HotStreams:
         """Makes the streams, and the spool for as often as one who leaves it removes it in between."""
         for _ in range(_TRIES if self._is_apart else 0):
-            make_spool(self._spool)
+            open_spool(self._place, self._spool)
             with suppress(FileNotFoundError):
                 return HotStreams(self._spool, self.shard_id)
         return HotStreams(self._spool, self.shard_id)
@@ -178,8 +179,7 @@ class ShardWriter:
             )
             if self._is_apart:
                 remove_streams(self._spool, self.shard_id)
-                with suppress(OSError):  # others have streams in it
-                    self._spool.rmdir()
+                leave_spool(self._place, self._spool)
             return sealed
         except (FileExistsError, FileNotFoundError) as error:
             raise RunError(

@@ -20,6 +20,7 @@ from cogeval.config import conf_dir
 from cogeval.core.ranges import from_ranges, to_ranges
 from cogeval.errors import InputError, RunError
 from cogeval.store.lock import LockHolder
+from cogeval.store.places import LocalPlace
 from cogeval.store.recover import recover
 from cogeval.store.roots import DEFAULT_ROOT, call
 from cogeval.store.run import RunDir, new_run_id
@@ -85,6 +86,21 @@ def test_the_default_root_is_the_one_of_the_configuration(
     assert call(Path("a b/mine")) == "mine 'run.root=\"a b\"'"
     monkeypatch.chdir(tmp_path / "runs" / "mine")
     assert call(Path()) == f"mine run.root={tmp_path}/runs"
+
+
+def test_a_run_is_called_from_a_directory_that_was_removed_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    new_run(tmp_path / "runs", "mine")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert call(tmp_path / "runs" / "mine") == f"mine run.root={tmp_path}/runs"
+    assert call(Path("runs/mine")) == "mine"
+    assert call(Path("other/mine")) == "mine run.root=other"
+    assert call(Path())  # nothing there has a name any more, but the message is made
+    assert LocalPlace(Path("other/mine")).name == "mine"
 
 
 def test_a_run_that_cannot_be_found_is_met_with_those_that_can(tmp_path: Path) -> None:
