@@ -14,7 +14,7 @@ from typing import Any
 
 from cogeval import __version__
 from cogeval.cli.arguments import read_arguments
-from cogeval.cli.program import typed
+from cogeval.cli.program import standing_in, typed
 from cogeval.cli.verbs import SHELL_COMPLETION, VERBS, help_text, verb_help
 from cogeval.errors import InputError, RunError, unknown_name
 
@@ -88,7 +88,18 @@ def _dispatch(argv: Sequence[str]) -> int:
         sys.stdout.write(verb_help(verb))
         return 0
     arguments = read_arguments(verb, rest)
+    _check_standing()
     return int(_function(verb.target)(arguments))
+
+
+def _check_standing() -> None:
+    if standing_in() is not None:
+        return
+    named = os.environ.get("PWD", "")
+    where = "" if not named or os.path.exists(named) else f" {named!r}"  # noqa: PTH110 - no Path of nothing
+    raise InputError(
+        f"the working directory{where} does not exist any more; go to one that does, for example with `cd`"
+    )
 
 
 def _verb(name: str) -> Any:

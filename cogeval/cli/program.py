@@ -31,6 +31,14 @@ def program() -> str:
     return _typed_path(running)
 
 
+def standing_in() -> Path | None:
+    """The working directory; None when it was removed meanwhile."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
 def typed(text: str) -> str:
     """The text with every command of ours as it must be typed here."""
     if (name := program()) == _NAME:
@@ -58,8 +66,11 @@ def _is_same(one: Path, other: Path) -> bool:
 
 def _typed_path(path: Path) -> str:
     """The path as short as it works, in the shell's quotes."""
+    here = standing_in()
+    if here is None:
+        return shlex.quote(str(path))
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - resolving would leave the virtual environment
-    if absolute.is_relative_to(Path.cwd()):
-        short = str(absolute.relative_to(Path.cwd()))
+    if absolute.is_relative_to(here):
+        short = str(absolute.relative_to(here))
         return shlex.quote(short if os.sep in short else os.path.join(os.curdir, short))  # noqa: PTH118
     return shlex.quote(str(absolute))

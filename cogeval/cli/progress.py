@@ -196,9 +196,13 @@ def words(progress: Progress, num_faults: int = 0) -> list[str]:
         said.append(f"{progress.void:,} void")
     if progress.spent_usd:
         said.append(dollars(progress.spent_usd))
-    if progress.num_lost_workers:
-        said.append(counted(progress.num_lost_workers, "lost worker"))
-    return said
+    return [*said, *lost_words(progress)]
+
+
+def lost_words(progress: Progress) -> list[str]:
+    """What was lost, each kind with its number; nothing when nothing was."""
+    lost = [(progress.num_lost_workers, "lost worker"), (progress.num_lost_seat_actors, "lost seat actor")]
+    return [counted(num, what) for num, what in lost if num]
 
 
 def bar(done: int, total: int) -> Table:

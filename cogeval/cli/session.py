@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from cogeval import __version__
 from cogeval.agents.llm import LlmSeat
-from cogeval.cli.app import INTERRUPTED, PAUSED, complain
+from cogeval.cli.app import INTERRUPTED, PAUSED, complain, one_line
 from cogeval.cli.continuing import elsewhere, enough_usd, fewer_at_once, resuming
 from cogeval.cli.environment import package_versions, python_version
 from cogeval.cli.output import counted, print_json, show, warn
 from cogeval.cli.plan import make_plan
-from cogeval.cli.program import typed
-from cogeval.cli.progress import doing, make_view
+from cogeval.cli.program import standing_in, typed
+from cogeval.cli.progress import doing, lost_words, make_view
 from cogeval.cli.recorded import void_reasons
 from cogeval.cli.settings import called
 from cogeval.cli.summing import sum_up, summary_json
@@ -69,6 +69,18 @@ class Played:
     rate_s: float
     track_s: float
     overrides: tuple[str, ...] = ()
+
+
+class Failed(RunError):  # noqa: N818 - says what is, as the messages do
+    """A stretch of playing ended before its end; among warnings, its line is known by its first word.
+
+    Args:
+        why: the reason, and the command that goes on, in one line.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"failed: {why}")
+        self.why = why
 
 
 def new_run(experiment: Experiment) -> RunDir:
@@ -211,11 +223,14 @@ def play(
         track_s = time.monotonic() - rated_at
         return Played(run, experiment, outcome, summary, is_tracked, rated_at - driven_at, track_s, overrides)
     except RunError as error:
-        if not isinstance(error, InputError):  # those say their own way out
-            error.add_note(f"to go on: {resuming(run, overrides)}{elsewhere(config.cluster.address)}")
-        elif is_new:
-            _discard(run)
-        raise
+        if isinstance(error, InputError):  # those say their own way out
+            if is_new:
+                _discard(run)
+            raise
+        error.add_note(f"to go on: {resuming(run, overrides)}{elsewhere(config.cluster.address)}")
+        if error.exit_code != Failed.exit_code:
+            raise
+        raise Failed(one_line(error)) from error
     finally:
         if tracking is not None:
             tracking.abandon()
@@ -310,6 +325,9 @@ def outcome_json(played: Played) -> dict[str, Any]:
         "interrupted": outcome.interrupted,
         "paused": outcome.paused,
         "spent_usd": round(outcome.spent_usd, 9),
+        "lost_workers": outcome.progress.num_lost_workers,
+        "lost_seat_actors": outcome.progress.num_lost_seat_actors,
+        "refused_nodes": list(outcome.refused_nodes),
         "played": outcome.num_played,
         "tracked": played.is_tracked,
         "timings": {
@@ -343,6 +361,9 @@ def _next_steps(played: Played) -> list[str]:
     if outcome.num_played:
         played_now = [counted(outcome.num_played, "episode"), *_pace_words(outcome)]
         lines.append(f"played         {', '.join(played_now)}")
+    if lost := lost_words(outcome.progress):
+        lines.append(f"lost           {', '.join(lost)}; others took their places")
+    lines += [f"refused        a node that joined: {typed(wrong)}" for wrong in outcome.refused_nodes]
     lines += ["", "next:", typed(f"  cogeval show {name}")]
     if played.is_tracked:
         lines.append(typed(f"  cogeval ui {name}"))
@@ -353,5 +374,8 @@ def _shown(run: RunDir) -> str:
     """Where a run is, as short as the user can still follow it."""
     if run.place.path is None:
         return run.uri
+    here = standing_in()
+    if here is None:
+        return str(run.place.path)
     absolute = run.place.path.absolute()
-    return os.path.relpath(absolute) if absolute.is_relative_to(Path.cwd()) else str(absolute)
+    return os.path.relpath(absolute, here) if absolute.is_relative_to(here) else str(absolute)

@@ -17,7 +17,7 @@ from cogeval.cli.composing import Composer
 from cogeval.cli.output import counted, print_json, show
 from cogeval.cli.plan import show_plan
 from cogeval.cli.program import typed
-from cogeval.cli.session import Played, check_places, new_run, outcome_json, play, warn_of_voids
+from cogeval.cli.session import Failed, Played, check_places, new_run, outcome_json, play, warn_of_voids
 from cogeval.cli.settings import called
 from cogeval.config import Experiment, build_experiment, read_config
 from cogeval.config.accounts import accounts_of, check_used
@@ -71,7 +71,7 @@ def sweep(composer: Composer, arguments: Arguments) -> int:
             run = new_run(job.experiment)
             played = play(run, job.experiment, quiet=quiet, ladder=False, is_new=True)
         except RunError as error:
-            complain(f"job {number} failed: {one_line(error)}")
+            complain(f"job {number} failed: {_why(error)}")
             code = code or error.exit_code
             results.append((job, error))
             continue
@@ -162,7 +162,12 @@ def _next_steps(runs: Sequence[RunDir]) -> list[str]:
     return lines
 
 
+def _why(error: RunError) -> str:
+    """Why a job failed; that it did is said in front of it."""
+    return error.why if isinstance(error, Failed) else one_line(error)
+
+
 def _job_json(job: Job, result: Played | RunError) -> dict[str, object]:
     if isinstance(result, RunError):
-        return {"overrides": list(job.overrides), "error": one_line(result)}
+        return {"overrides": list(job.overrides), "error": _why(result)}
     return {"overrides": list(job.overrides), **outcome_json(result)}

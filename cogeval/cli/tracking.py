@@ -93,7 +93,8 @@ class LiveTracking:
     def __init__(self, run: RunDir, config: Config) -> None:
         self._agents: list[Mapping[str, Any]] = run.manifest["agents"]
         again = f"cogeval track {called(run)}"
-        self._tracker = MlflowTracker(settings_of(run, config), lambda line: warn([line]), again)
+        self._has_warned = self._is_abandoned = False
+        self._tracker = MlflowTracker(settings_of(run, config), self._warn, again)
         self._tracker.start(described(run, config))
 
     def __call__(self, progress: Progress) -> None:
@@ -113,8 +114,14 @@ class LiveTracking:
         return self._tracker.close(timeout_s)
 
     def abandon(self) -> None:
-        """Ends the tracker without a last state."""
+        """Ends the tracker without a last state; of what ended the run, not of it, people shall read."""
+        self._is_abandoned = True
         self._tracker.close(timeout_s=1.0)
+
+    def _warn(self, line: str) -> None:
+        if not (self._is_abandoned and self._has_warned):
+            self._has_warned = True
+            warn([line])
 
 
 def so_far(progress: Progress, agents: list[Mapping[str, Any]]) -> RunSummary:

@@ -6,27 +6,30 @@ commands. It holds indexes and sums only, never rows, so that its memory does no
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import ray
-from ray import cloudpickle
 from ray.exceptions import RayActorError, RayError
 
 from cogeval.cluster.chronicle import Chronicle
 from cogeval.cluster.connection import connected, lifeline
+from cogeval.cluster.crew import Crew
+from cogeval.cluster.grounds import Grounds
 from cogeval.cluster.lifeline import Lifeline
-from cogeval.cluster.nodes import check_nodes
+from cogeval.cluster.nodes import alive, check_nodes
 from cogeval.cluster.plan import ClusterOptions, Receipt, RunPlan
 from cogeval.cluster.progress import Observer, Outcome, Progress
 from cogeval.cluster.purse import Purse
 from cogeval.cluster.ray_meters import RaySink
 from cogeval.cluster.remains import Remains
+from cogeval.cluster.seat_pool import Loss
 from cogeval.cluster.seat_pool_actor import RunSeats
 from cogeval.cluster.signals import StopRequest
 from cogeval.cluster.tally import Tally
-from cogeval.cluster.workers import Pace, Patience, Worker, check_version, last_line
+from cogeval.cluster.workers import Pace, Patience, Worker, last_line
 from cogeval.errors import RunError
 from cogeval.schedule.ledger import Ledger
 from cogeval.schedule.log import attempts_from_log, log_entry
@@ -46,6 +49,7 @@ from cogeval.schedule.messages import (
     Stop,
     WorkerLost,
 )
+from cogeval.store.probe import lasting_token
 from cogeval.store.read import recorded_indexes
 from cogeval.store.recover import recover
 from cogeval.store.run import RunDir
@@ -80,14 +84,25 @@ def drive(plan: RunPlan, run: RunDir, options: ClusterOptions, observers: Sequen
     with run.lock(), StopRequest() as stop:
         driver = _Driver(plan, run, options, observers, stop)
         driver.take_stock()
-        if driver.complete or driver.paused:
-            return driver.outcome()
-        with connected(options, plan.seat_needs) as num_workers:
-            stop.take_over()  # Ray has installed its own handlers
-            if options.address is not None:
-                check_nodes(run.place)
-            with lifeline() as line:
-                return driver.play(num_workers, line)
+        with driver.chronicle.until_the_end(driver.outcome):
+            if driver.complete or driver.paused:
+                return driver.outcome()
+            with connected(options, plan.seat_needs) as num_workers, contextlib.ExitStack() as stack:
+                stop.take_over()  # Ray has installed its own handlers
+                if options.address is not None:
+                    check_nodes(run.place)
+                    driver.token = stack.enter_context(lasting_token(run.place))
+                grows = options.workers is None
+                driver.grounds = stack.enter_context(
+                    Grounds(
+                        num_workers,
+                        plan.seat_needs,
+                        alive(),
+                        watched=options.address is not None,
+                        grows=grows,
+                    )
+                )
+                return driver.play(num_workers, stack.enter_context(lifeline()))
 
 
 class _Driver:
@@ -104,15 +119,17 @@ class _Driver:
         self.options = options
         self.stop = stop
         self.shards: dict[str, SealedShard] = {}  # sealed, awaiting their commands
-        self.workers: dict[str, Worker] = {}
-        self.by_call: dict[ray.ObjectRef, Worker] = {}
+        self.crew: Crew
+        self.grounds: Grounds
+        self.token: str | None = None  # a file that every worker must see; None: they are here, or need none
+        self.refused: list[str] = []  # nodes that joined and may not play, and why
         self.tally = Tally.empty(len(plan.agents))
         self.complete = self.ended = self.stopping = self.paused = False
         self.purse = Purse(plan, run)
         self.seats: RunSeats | None = None
         self.fatal: str | None = None  # why the run cannot go on
         self.generation = secrets.token_hex(3)  # worker ids never repeat, whoever drives
-        self.num_spawned = self.num_lost = self.num_unready = 0
+        self.num_lost = self.num_unready = self.num_lost_seat_actors = 0
         self.began = self.observed = time.monotonic()
         self.chronicle = Chronicle(run.place, RaySink(plan.run_id, plan.game.spec.name))
         self.observers: tuple[Observer, ...] = (*observers, self.chronicle)
@@ -142,18 +159,20 @@ class _Driver:
 
     def play(self, num_workers: int, line: Lifeline) -> Outcome:
         """Feeds workers until nothing is missing or somebody asks to stop."""
+        self.chronicle.started(self.outcome().progress, num_workers)
         self.line, self.remains = line, Remains(self.run, line)
         for shard in self.remains.on_other_nodes():
             self.take_shards(shard.shard_id, [shard])
-        pickled = cloudpickle.dumps(self.plan)
-        self.pickled_plan = ray.put(pickled)
-        self.purse.open(f"{self.plan.run_id}-{self.generation}")
-        if self.plan.seat_needs:
-            self.seats = RunSeats(self.plan, f"{self.plan.run_id}-{self.generation}")
+        plan, name = self.plan, f"{self.plan.run_id}-{self.generation}"
+        self.purse.open(name)
+        if plan.seat_needs:
+            self.seats = RunSeats(plan, name)
+        pool = None if self.seats is None else self.seats.actor
+        self.crew = Crew(plan, self.token, self.generation, self.grounds, self.purse.books, pool)
         try:
             if self.seats is not None:
-                self.seats.wait(self.plan.seat_needs, lambda: self.stop.requested or bool(line.trouble))
-            self.play_on(num_workers)
+                self.seats.wait(plan.seat_needs, lambda: self.stop.requested or bool(line.trouble))
+            self.play_on()
         finally:
             self.close()
         if self.paused and not self.complete:
@@ -165,42 +184,32 @@ class _Driver:
 
     def close(self) -> None:
         """Ends the run's own actors, while there is a Ray that could."""
-        self.chronicle.close()
         if self.line.is_local_lost:
             return
-        if self.seats is not None:
-            self.seats.close()
-        self.purse.close()
+        with contextlib.suppress(RayError):  # gone with their cluster: what ended the run is said, not this
+            if self.seats is not None:
+                self.note_losses(self.seats.close())
+        with contextlib.suppress(RayError):
+            self.purse.close()
 
-    def play_on(self, num_workers: int) -> None:
-        for _ in range(num_workers):
-            self.spawn()
+    def play_on(self) -> None:
         while not self.ended:
             if self.line.is_local_lost:  # Ray must not be touched any more
                 raise RunError(self.line.trouble)
-            self.fatal = self.fatal or self.line.trouble or self.patience.trouble(self.workers.values())
+            self.fatal = self.fatal or self.line.trouble or self.patience.trouble(self.crew)
             if self.stop.requested or self.fatal or self.paused:
                 self.drain()
                 break
-            done, _ = ray.wait(list(self.by_call), timeout=0.2)
-            for call in done:
-                self.answer(self.by_call.pop(call), call)
-            self.lose_the_hung()
+            self.crew.complete()
+            for worker, call in self.crew.answers():
+                self.answer(worker, call)
+            for worker, silent_s in self.crew.hung():
+                self.lose(worker, TimeoutError(f"no answer for {silent_s:g} s"))
             if self.seats is not None:
+                self.note_losses(self.seats.losses())
                 self.fatal = self.fatal or self.seats.trouble()
             self.observe()
             self.purse.book()
-
-    def spawn(self) -> None:
-        worker_id = f"{self.generation}-w{self.num_spawned}"
-        self.num_spawned += 1
-        pool = None if self.seats is None else self.seats.actor
-        plan = self.plan
-        worker = Worker(
-            worker_id, plan.import_paths, self.pickled_plan, plan.episodes_in_flight, self.purse.books, pool
-        )
-        self.workers[worker_id] = worker
-        self.by_call[worker.pending] = worker
 
     def answer(self, worker: Worker, call: ray.ObjectRef) -> None:
         """Takes a worker's answer, or its death, and asks again."""
@@ -213,13 +222,15 @@ class _Driver:
             return
         if isinstance(answer, Receipt):
             self.take(worker, answer)
+        elif (wrong := self.crew.welcome(worker, answer)) is not None:
+            self.refuse({answer["node"]: wrong})
+            return
         else:
-            check_version(worker.id, answer)
-            worker.ready, self.num_unready = True, 0
+            self.num_unready = 0
             self.remains.note(worker.id, answer["node"])
             self.start_s = self.start_s or time.monotonic() - self.began
         self.feed(worker)
-        self.by_call[worker.ask()] = worker
+        self.crew.ask(worker)
 
     def take(self, worker: Worker, receipt: Receipt) -> None:
         """Turns a receipt into events."""
@@ -246,7 +257,7 @@ class _Driver:
         todo = self.ledger.counts().todo
         if todo == 0:
             worker.seal_when_idle()
-        elif room := worker.room(todo, len(self.workers)):
+        elif room := worker.room(todo, len(self.crew)):
             self.tell(Room(worker.id, room))
 
     def tell(self, event: Event) -> None:
@@ -264,7 +275,7 @@ class _Driver:
     def obey(self, command: Command) -> None:
         match command:
             case Dispatch(worker_id, indexes, _):
-                self.workers[worker_id].give(indexes)
+                self.crew[worker_id].give(indexes)
             case Commit(_, shard_id, accepted, superseded):
                 self.run.commit(self.shards.pop(shard_id), accepted, superseded)
             case Recover(worker_id):
@@ -273,16 +284,6 @@ class _Driver:
             case Done(complete):
                 self.ended, self.complete = True, complete
 
-    def lose_the_hung(self) -> None:
-        """Gives up workers that have said nothing for longer than any decision may take."""
-        limit_s, now = self.plan.silence_s, time.monotonic()
-        if limit_s is None:
-            return
-        for call, worker in list(self.by_call.items()):
-            if worker.ready and now - worker.asked_at > limit_s:
-                del self.by_call[call]
-                self.lose(worker, TimeoutError(f"no answer for {limit_s:g} s"))
-
     def lose(self, worker: Worker, error: Exception) -> None:
         """A worker died: keep its finished episodes, send the others again, start another worker."""
         self.num_lost += 1
@@ -290,15 +291,28 @@ class _Driver:
         self.purse.forget(worker.id)
         if self.seats is not None:
             self.seats.forget(worker.id)
-        ray.kill(worker.actor)  # dead already, or cut off: it must not go on writing
-        del self.workers[worker.id]
+        self.crew.dismiss(worker)
         self.tell(WorkerLost(worker.id))
         if not worker.ready:
-            self.num_unready += 1
+            doubted = self.crew.doubted(error)
+            self.refuse(doubted)
+            self.num_unready += not doubted
             if self.num_unready >= _START_ATTEMPTS:
                 raise RunError(f"workers die as they start: {last_line(error)}")
         if not self.ended:
-            self.spawn()
+            self.crew.start()
+
+    def refuse(self, wrong: Mapping[str, str]) -> None:
+        """Nodes that joined get no workers: what is wrong with each."""
+        for node_id, why in wrong.items():
+            self.refused.append(why)
+            self.chronicle.refused_node(node_id, why)
+
+    def note_losses(self, losses: Iterable[Loss]) -> None:
+        """Seat actors were lost, and replaced by their pool."""
+        for loss in losses:
+            self.num_lost_seat_actors += 1
+            self.chronicle.lost_seat_actor(loss)
 
     def pause(self) -> None:
         """Keeps in the log that the money, and nothing else, ended this driver."""
@@ -310,8 +324,7 @@ class _Driver:
         self.stopping = True
         self.observe(last=True)
         self.tell(Stop())
-        ready = [w for w in self.workers.values() if w.ready]
-        pending = {call: w for call, w in self.by_call.items() if w in ready}
+        ready, pending = [w for w in self.crew if w.ready], self.crew.pending()
         is_hasty = self.stop.requested or self.fatal is not None
         last = {w.actor.drain.remote(0.0 if is_hasty else _FINISH_S): w for w in ready}
         deadline = time.monotonic() + (_CUT_OFF_S if self.line.is_cut else _DRAIN_S)
@@ -353,6 +366,7 @@ class _Driver:
             void=counts.void,
             episodes_per_s=self.pace.recent(now),
             num_lost_workers=self.num_lost,
+            num_lost_seat_actors=self.num_lost_seat_actors,
             names=tuple(agent.name for agent in self.plan.agents),
             tally=self.tally,
             stopping=self.stopping,
@@ -371,4 +385,5 @@ class _Driver:
             window_episodes=self.pace.window_episodes,
             paused=self.paused and not self.complete,
             spent_usd=self.purse.spent_usd,
+            refused_nodes=tuple(self.refused),
         )

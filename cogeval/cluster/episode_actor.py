@@ -10,6 +10,7 @@ import gc
 import os
 import socket
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import ray
@@ -26,6 +27,7 @@ from cogeval.cluster.ray_meters import RaySink
 from cogeval.cluster.seat_pool_actor import seat_clients
 from cogeval.core.agent import Resources
 from cogeval.core.quota import UNLIMITED
+from cogeval.store.probe import answer
 
 _GC_THRESHOLDS = (100_000, 50, 50)  # of the worker's process; Python's own are (700, 10, 10)
 
@@ -61,7 +63,7 @@ class EpisodeActor:
         self._host: EpisodeHost | None = None
 
     async def hello(self) -> dict[str, Any]:
-        """Where this worker is and which cogeval it runs."""
+        """Where this worker is, which cogeval it runs, and its answer to the token in the run's directory."""
         # Here: all of these belong to the actor's event loop.
         if self._books is not None:
             self._quota = leased_quota(self._books, self._worker)
@@ -74,7 +76,14 @@ class EpisodeActor:
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLDS)
         node = ray.get_runtime_context().get_node_id()
-        return {"host": socket.gethostname(), "pid": os.getpid(), "node": node, "cogeval": __version__}
+        token = self._plan.token
+        return {
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "node": node,
+            "cogeval": __version__,
+            "seen": None if token is None else answer(self._plan.run_path, token),
+        }
 
     async def give(self, indexes: tuple[int, ...]) -> None:
         """Adds episodes to the queue."""
@@ -109,6 +118,7 @@ def start_actor(
     worker_id: str,
     books: ActorHandle | None,
     pool: ActorHandle | None,
+    label_selector: Mapping[str, str] | None = None,
 ) -> ActorHandle:
     """Starts an episode actor on some node of the cluster, with one CPU.
 
@@ -118,6 +128,9 @@ def start_actor(
         worker_id: unique in the run for ever.
         books: the run's `QuotaActor`; None: nobody limits its agents.
         pool: the run's `SeatPool`; None: no agent has seat actors.
+        label_selector: of the nodes that it may be on, as Ray wants it said; None: all.
     """
     remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=1)(EpisodeActor)
+    if label_selector:
+        remote = remote.options(label_selector=dict(label_selector))
     return remote.remote(import_paths, plan, worker_id, books, pool)

@@ -1,15 +1,15 @@
 """The log of one process of a run: JSON lines with the run, the episode and the seat that they are about.
 
 Invariant: a line for each fault and for each event of the cluster, none for an episode that went well; a log
-is bounded, and one that cannot be written never hurts the run. It holds what the shards hold too: it is for
-`tail -f` and log collectors, and nothing is read back from it.
+is bounded, its end is in it nevertheless, and one that cannot be written never hurts the run. It holds what
+the shards hold too: it is for `tail -f` and log collectors, and nothing is read back from it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TextIO
@@ -19,7 +19,7 @@ from cogeval.core.record import Attempt
 from cogeval.schedule.designs import Slot
 
 FOLDER: Final = "logs"  # in the run's directory
-_MOST_LINES = 10_000  # of one process; the shards have every fault
+_MOST_LINES = 10_000  # of one process, beside its end; the shards have every fault
 _DETAIL_CHARS = 200
 
 
@@ -50,6 +50,21 @@ class RunLog:
             return
         if self._num_lines == _MOST_LINES:
             event, facts = "log_full", {"lines": _MOST_LINES, "rest": "in the shards: cogeval show"}
+        self._write(event, facts)
+
+    def end(self, event: str, **facts: Json) -> None:
+        """Writes the last line, into a full log too, and closes the file.
+
+        Args:
+            event: as in `event`.
+            **facts: JSON values.
+        """
+        if self._path is not None:
+            self._write(event, facts)
+        self.close()
+
+    def _write(self, event: str, facts: Mapping[str, Json]) -> None:
+        assert self._path is not None
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": time, "event": event, **self._who, **facts})
         with contextlib.suppress(OSError, ValueError):  # a full disk says so where it matters

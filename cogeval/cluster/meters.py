@@ -27,6 +27,7 @@ METRICS: Final[Mapping[str, tuple[str, str, tuple[str, ...]]]] = MappingProxyTyp
         "cogeval_retries": ("counter", "Episodes sent again after our own failures", ()),
         "cogeval_void": ("counter", "Episodes given up after our own failures", ()),
         "cogeval_lost_workers": ("counter", "Workers that died or were given up", ()),
+        "cogeval_lost_seat_actors": ("counter", "Seat actors that died or were ended", ("agent",)),
         "cogeval_recorded": ("gauge", "Episodes of the run in committed shards", ()),
         "cogeval_spent_usd": ("gauge", "What the run has spent, dollars", ()),
     }

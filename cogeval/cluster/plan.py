@@ -52,6 +52,7 @@ class RunPlan(msgspec.Struct, frozen=True):
     limits: Mapping[str, Limits] = {}  # what each account allows
     cap_usd: float | None = None  # what the run may spend; None: as much as it takes
     prices: Mapping[str, Price] = {}  # model -> price
+    token: str | None = None  # a file of the run's directory that every worker must see; None: none is there
 
     @property
     def deterministic(self) -> bool:

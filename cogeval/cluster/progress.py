@@ -26,6 +26,7 @@ class Progress(msgspec.Struct, frozen=True):
     tally: Tally  # sums over the episodes that this driver saw finish
     stopping: bool = False  # a stop was asked for: workers seal what is finished
     spent_usd: float = 0.0  # of the whole run, unfinished episodes and earlier drivers included
+    num_lost_seat_actors: int = 0  # of this driver's; others took their places
 
     @property
     def done(self) -> int:
@@ -45,6 +46,7 @@ class Outcome(msgspec.Struct, frozen=True):
     window_episodes: int  # finished in that time
     paused: bool = False  # the spending cap was reached
     spent_usd: float = 0.0  # of the whole run, unfinished episodes included; 0 when nobody kept books
+    refused_nodes: tuple[str, ...] = ()  # what was wrong with nodes that joined and got no workers
 
 
 Observer = Callable[[Progress], None]

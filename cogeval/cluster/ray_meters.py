@@ -5,6 +5,7 @@ Invariant: nothing that goes wrong with a metric reaches a run.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,18 +30,22 @@ class RaySink:
 
     def add(self, metric: str, amount: float, labels: Mapping[str, str]) -> None:
         """Adds to a counter."""
-        if amount > 0:
+        if amount <= 0:
+            return
+        with contextlib.suppress(Exception):  # Ray may be lost just now, which is said elsewhere
             self._of(metric).inc(amount, {**self._common, **labels})
 
     def observe(self, metric: str, values: Sequence[float], labels: Mapping[str, str]) -> None:
         """Adds values to a histogram."""
-        histogram, tags = self._of(metric), {**self._common, **labels}
-        for value in values:
-            histogram.observe(max(value, 1e-9), tags)  # Ray refuses 0
+        with contextlib.suppress(Exception):
+            histogram, tags = self._of(metric), {**self._common, **labels}
+            for value in values:
+                histogram.observe(max(value, 1e-9), tags)  # Ray refuses 0
 
     def set(self, metric: str, value: float, labels: Mapping[str, str]) -> None:
         """Sets a gauge."""
-        self._of(metric).set(value, {**self._common, **labels})
+        with contextlib.suppress(Exception):
+            self._of(metric).set(value, {**self._common, **labels})
 
     def _of(self, name: str) -> Any:
         if name not in self._made:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import ray
@@ -17,7 +17,8 @@ from ray.actor import ActorHandle
 from cogeval import __version__
 from cogeval.cluster.episode_actor import start_actor
 from cogeval.cluster.plan import Receipt
-from cogeval.errors import RunError
+from cogeval.store.places import Place
+from cogeval.store.probe import is_proved
 
 _START_S = 300.0  # longest time without any worker: the cluster has no room and gets none
 _REPORT_S = 0.5  # between two receipts of a busy worker
@@ -37,6 +38,7 @@ class Worker:
         in_flight: episodes that it plays at once.
         books: the run's `QuotaActor`; None: nobody limits its agents.
         pool: the run's `SeatPool`; None: no agent has seat actors.
+        label_selector: of the nodes that it may be on, as Ray wants it said.
     """
 
     def __init__(
@@ -47,9 +49,10 @@ class Worker:
         in_flight: int,
         books: ActorHandle | None = None,
         pool: ActorHandle | None = None,
+        label_selector: Mapping[str, str] | None = None,
     ) -> None:
         self.id = worker_id
-        self.actor = start_actor(import_paths, plan, worker_id, books, pool)
+        self.actor = start_actor(import_paths, plan, worker_id, books, pool, label_selector)
         self.ready = False  # hello has been answered
         self.pending: ray.ObjectRef = self.actor.hello.remote()
         self.asked_at = time.monotonic()
@@ -160,17 +163,25 @@ class Patience:
         )
 
 
-def check_version(worker_id: str, hello: dict[str, Any]) -> None:
-    """Refuses a worker that runs another cogeval: it might play by other rules.
+def complaint(hello: Mapping[str, Any], place: Place, token: str | None) -> str | None:
+    """What is wrong with the node of a worker that has just started; None: nothing.
 
-    Raises:
-        RunError: both versions are named.
+    Args:
+        hello: what the worker says of itself.
+        place: the run's.
+        token: a file there that the worker must have seen; None: none was left for it.
     """
-    if hello["cogeval"] != __version__:
-        raise RunError(
-            f"worker {worker_id} on {hello['host']} runs cogeval {hello['cogeval']}, the driver "
-            f"{__version__}; install one version on every node"
+    if hello["cogeval"] != __version__:  # it might play by other rules
+        return (
+            f"{hello['host']} runs cogeval {hello['cogeval']}, the driver {__version__}; install one version "
+            "on every node"
         )
+    if token is not None and not is_proved(place, hello["seen"]):
+        return (
+            f"{hello['host']} does not share {place.where()}, or cannot write there; give a shared directory "
+            "or an object store with run.root=DIR_OR_URI"
+        )
+    return None
 
 
 def last_line(error: BaseException) -> str:

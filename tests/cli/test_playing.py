@@ -18,8 +18,9 @@ from cogeval.cli import session
 from cogeval.cli.progress import SilentView
 from cogeval.cli.tracking import ended_ms
 from cogeval.cluster.connection import connected
-from cogeval.cluster.driver import Outcome
+from cogeval.cluster.driver import Outcome, Progress
 from cogeval.cluster.plan import ClusterOptions
+from cogeval.cluster.tally import Tally
 from cogeval.config import Experiment
 from cogeval.errors import RunError
 from cogeval.store.run import RunDir
@@ -57,6 +58,7 @@ def test_the_digest_is_the_same_for_any_number_of_workers_and_after_a_resume(cog
     assert answer.code == 0, answer.err
     assert (answer.json["played"], answer.json["complete"]) == (7, True)
     assert answer.json["digest"] == whole.json["digest"]
+    assert (answer.json["lost_workers"], answer.json["lost_seat_actors"]) == (0, 0)
     again = cogeval("resume", partly.run_id)
     assert again.code == 0
     assert "is complete: all 12 episodes recorded or void, nothing to play" in again.out
@@ -134,7 +136,7 @@ def test_a_full_disk_stops_the_run_with_what_is_committed_intact(
         patched.setattr(RunDir, "commit", full)
         answer = cogeval("resume", "latest", "--quiet")
     assert answer.code == 1
-    assert answer.err.startswith("cogeval: no room to write x")
+    assert answer.err.startswith("cogeval: failed: no room to write x")
     assert f"to go on: cogeval resume {run.run_id}" in answer.err
     assert cogeval("status", "latest", "--json").json["recorded"] == 6
     assert cogeval("resume", "latest", "--json", "--quiet").json["recorded"] == 12
@@ -207,7 +209,11 @@ def _gives_up_on(wanted: Callable[[Experiment], Iterable[int]]) -> Callable[...,
         for index in wanted(experiment):
             run.append_log({"event": "void", "index": index, "reason": f"episode {index}: boom\nat last"})
         run.close()
-        return Outcome(True, False, None, 0.0, 0, 0.0, 0)  # type: ignore[arg-type]
+        names = tuple(agent.name for agent in experiment.agents)
+        progress = Progress(
+            run.run_id, len(experiment.schedule), 0, 0, 0, 0.0, 0, names, Tally.empty(len(names))
+        )
+        return Outcome(True, False, progress, 0.0, 0, 0.0, 0)
 
     return driven
 

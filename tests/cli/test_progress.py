@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from cogeval.cli.output import counted, duration, size
-from cogeval.cli.progress import PLAIN_EVERY_S, STOPPING, LiveView, PlainView, drawn, live_elo, words
+from cogeval.cli.progress import (
+    PLAIN_EVERY_S,
+    STOPPING,
+    LiveView,
+    PlainView,
+    drawn,
+    live_elo,
+    lost_words,
+    words,
+)
 from cogeval.cli.session import _pace_words
 from cogeval.cluster.driver import Outcome
 from cogeval.cluster.tally import Tally
@@ -25,6 +34,7 @@ class State:
     void: int = 0
     episodes_per_s: float = 0.0
     num_lost_workers: int = 0
+    num_lost_seat_actors: int = 0
     recorded: int = 0
     stopping: bool = False
     spent_usd: float = 0.0
@@ -47,6 +57,13 @@ def test_the_line_says_how_far_how_fast_and_what_went_wrong() -> None:
     assert words(lost) == [
         "500 of 1,000 episodes", "20/s now", "0:25 to go", "1 fault", "3 void", "$2.50", "1 lost worker",
     ]  # fmt: skip
+
+
+def test_what_was_lost_is_said_only_when_something_was() -> None:
+    assert lost_words(state(5)) == []  # type: ignore[arg-type]
+    assert words(state(5, num_lost_seat_actors=2))[-1] == "2 lost seat actors"  # type: ignore[arg-type]
+    both = state(5, num_lost_workers=2, num_lost_seat_actors=1)
+    assert words(both)[-2:] == ["2 lost workers", "1 lost seat actor"]  # type: ignore[arg-type]
 
 
 def test_faults_are_the_whole_runs_as_episodes_and_dollars_are() -> None:

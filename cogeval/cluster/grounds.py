@@ -1,0 +1,114 @@
+"""Where a run's workers may be, and how many there is room for, while nodes come and go.
+
+Invariant: a node that joined and on which no worker can play gets no other one. Looks from a thread of
+its own, for a question to a cluster whose head is lost may wait for minutes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+
+import ray
+
+from cogeval.cluster.seat_fit import Need, Node, fitting_workers, node_of
+from cogeval.errors import InputError
+
+_LOOK_S = 2.0  # between two looks at the nodes
+_END_S = 2.0  # longest wait for the thread when all is over
+
+
+def living_nodes() -> dict[str, Node]:
+    """Node id -> what it has, of every node of the cluster that lives."""
+    return {n["NodeID"]: node_of(n["NodeManagerAddress"], n["Resources"]) for n in ray.nodes() if n["Alive"]}
+
+
+class Grounds:
+    """The nodes of one run; watches them while it is entered.
+
+    Args:
+        num_workers: that the run begins with.
+        needs: of its seat actors.
+        trusted: ids of the nodes that were checked before it began.
+        watched: nodes may join; False: a Ray of our own, which has one.
+        grows: those that join get workers beyond the first number.
+        nodes: asks the cluster.
+    """
+
+    def __init__(
+        self,
+        num_workers: int,
+        needs: Sequence[Need] = (),
+        trusted: Iterable[str] = (),
+        *,
+        watched: bool = False,
+        grows: bool = False,
+        nodes: Callable[[], Mapping[str, Node]] = living_nodes,
+    ) -> None:
+        self._room = num_workers
+        self._needs = needs
+        self._checked = frozenset(trusted)
+        self._trusted = set(self._checked)
+        self._refused: set[str] = set()
+        self._present: Mapping[str, Node] = {}
+        self._grows = grows
+        self._nodes = nodes
+        self._ended = threading.Event()
+        watch = threading.Thread(target=self._watch, name="grounds", daemon=True)
+        self._thread = watch if watched else None
+
+    def __enter__(self) -> Grounds:
+        if self._thread is not None:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join(_END_S)
+
+    def lacking(self, num_workers: int) -> int:
+        """How many more workers there is room for; 0 when nodes were lost and others are still to come."""
+        return max(0, self._room - num_workers)
+
+    def has_joined(self, node_id: str) -> bool:
+        """True when a node was not there before the run began."""
+        return node_id not in self._checked
+
+    def trust(self, node_id: str) -> None:
+        """A worker plays there."""
+        self._trusted.add(node_id)
+
+    def refuse(self, node_id: str) -> None:
+        """Keeps every further worker off a node."""
+        self._refused.add(node_id)
+
+    def doubt(self) -> dict[str, str]:
+        """A worker died before it could say where it was: refuses the nodes on which none has played yet.
+
+        Returns:
+            Id and address of each.
+        """
+        present = dict(self._present)
+        doubted = {n: present[n].name for n in present.keys() - self._trusted - self._refused}
+        self._refused |= doubted.keys()
+        return doubted
+
+    def label_selector(self) -> dict[str, str]:
+        """Which nodes a new worker may be on, as Ray wants it said; empty: all."""
+        return {"ray.io/node-id": f"!in({','.join(sorted(self._refused))})"} if self._refused else {}
+
+    def _watch(self) -> None:
+        while not self._ended.wait(_LOOK_S):
+            try:
+                self._present = self._nodes()
+                if self._grows:
+                    nodes = [node for name, node in self._present.items() if name not in self._refused]
+                    self._room = fitting_workers(self._needs, nodes, None)
+            except InputError:  # less room than the seat actors need: those that were lost come first
+                continue
+            except Exception:  # noqa: BLE001, S112 - the cluster does not answer: the lifeline judges that
+                continue
