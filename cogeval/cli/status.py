@@ -49,7 +49,7 @@ def status(arguments: Arguments) -> int:
         return INTERRUPTED
     run = one_run(arguments)
     if is_watched:
-        return watch(run, as_json=as_json)
+        return watch(RunDir(run.place.patient()), as_json=as_json)  # a short outage ends no long watch
     facts = standing(run)
     warn_of(facts, run)
     if as_json:

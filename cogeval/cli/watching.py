@@ -75,7 +75,7 @@ def wait_for_run(root: str, *, sleep: Callable[[float], None] = time.sleep) -> b
     try:
         if not list_runs(root):
             complain(f"waiting for a run in {place_at(root).where()}")
-        while not list_runs(root):
+        while not list_runs(place_at(root)):  # which is patient: the first look has found the store
             sleep(FIRST_RUN_S)
     except KeyboardInterrupt:
         return False

@@ -9,6 +9,7 @@ import pytest
 from s3_server import KEY, SECRET, credentials, root
 from stored import needs_server, recorded
 
+from cogeval.cli import status
 from cogeval.cli.app import run_command
 from cogeval.store import objects
 from cogeval.store.failures import StoreDenied, StoreUnreachable
@@ -55,6 +56,14 @@ def test_readers_have_ten_seconds_and_writers_a_minute(port, make):
         assert found.uri == made.uri
     assert place_at(made.uri).patience_s == objects.PATIENCE_S  # as workers and nodes open it
     assert [run.patience_s for run in list_runs(made.place.parent.uri)] == [objects.HASTE_S]
+
+
+def test_who_watches_is_as_patient_as_who_writes(port, make, monkeypatch):
+    made, watched = make(port), []
+    monkeypatch.setattr(status, "watch", lambda run, *, as_json: watched.append(run) or 0)
+    assert run_command(["status", "--watch", "run-1", f'run.root="{made.place.parent.uri}"']) == 0
+    assert [run.place.patience_s for run in watched] == [objects.PATIENCE_S]
+    assert watched[0].uri == made.uri
 
 
 def test_a_reader_waits_out_a_burst_of_503(proxy, make):
