@@ -86,13 +86,13 @@ def times_of(log: Path) -> dict[int, list[float]]:
     return found
 
 
-def new_plan(root: Path, placement: str, in_flight: int, latency_s: float, replicas: int) -> Any:
+def new_plan(root: Path, placement: str, in_flight: int, latency_s: float, replicas: int, cpus: float) -> Any:
     """A run of more short games than there is time for, its plan and the directory of its times."""
     log = root / "log"
     log.mkdir()
     agent: dict[str, Any] = {"_target_": "seat_latency.Sleeps", "seconds": latency_s, "log": str(log)}
     if placement == "actor":
-        agent |= {"placement": "actor", "actor": {"replicas": replicas, "cpus": 0}}
+        agent |= {"placement": "actor", "actor": {"replicas": replicas, "cpus": cpus}}
     overrides = [
         "game=cogz",
         "pool=random",
@@ -148,15 +148,17 @@ def kill_process(deciding: set[int]) -> None:
 
 
 class Nodes:
-    """A head and two more nodes on this machine, with a CPU each."""
+    """A head on which nobody plays and two more nodes on this machine, each with room for all."""
 
     def __init__(self) -> None:
-        node = {"num_cpus": 1, "object_store_memory": 100_000_000}
-        self.cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
-        self.others = [self.cluster.add_node(**node) for _ in range(2)]
+        head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": 100_000_000}
+        self.cluster = Cluster(initialize_head=True, head_node_args=head)
+        self.others = [
+            self.cluster.add_node(num_cpus=2 * WORKERS, object_store_memory=100_000_000) for _ in range(2)
+        ]
 
     def kill_node(self, deciding: set[int]) -> None:
-        """Kills a node, not the head, with one of the processes that decide."""
+        """Kills a node with one of the processes that decide."""
         for node in self.others:
             raylets = [psutil.Process(info.process.pid) for info in node.all_processes["raylet"]]
             here = [child for raylet in raylets for child in raylet.children(recursive=True)]
@@ -166,7 +168,7 @@ class Nodes:
                     with contextlib.suppress(psutil.NoSuchProcess):
                         process.kill()
                 return
-        raise RuntimeError("nobody decides on a node that may be killed")
+        raise RuntimeError("nobody decides on these nodes")
 
 
 def measure(
@@ -178,8 +180,9 @@ def measure(
     address: str | None = None,
 ) -> float:
     """The share of the ideal; or, when somebody is killed, seconds to the successor's first decision."""
+    cpus = 0 if address is None else 0.01  # of a seat actor, which keeps it off a head without CPUs
     with tempfile.TemporaryDirectory() as root:
-        run, plan, log = new_plan(Path(root), placement, in_flight, latency_s, replicas=WORKERS)
+        run, plan, log = new_plan(Path(root), placement, in_flight, latency_s, replicas=WORKERS, cpus=cpus)
         watch = Watch(log, seconds, strike)
         drive(plan, run, ClusterOptions(address=address, workers=WORKERS), [watch])
         times = times_of(log)
