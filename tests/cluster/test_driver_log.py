@@ -11,24 +11,16 @@ import ray
 from cluster_runs import column, new_run
 from faulty.seat_agents import worst_seeds
 
-from cogeval.cluster.connection import connected
 from cogeval.cluster.driver import drive
 from cogeval.cluster.plan import ClusterOptions
 from cogeval.cluster.seat_pool_actor import NAMESPACE, RunSeats
 from cogeval.errors import RunError
 from cogeval.store.read import read_tables
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("own_ray")]
 
 ONE = ClusterOptions(workers=1)
 SHORT = {"decision_s": 1.0, "retry_s": 1.0}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_ray():
-    """One Ray for the whole module: starting it takes seconds."""
-    with connected(ClusterOptions(workers=2)):
-        yield
 
 
 def acted(name, **parameters):

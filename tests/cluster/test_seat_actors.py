@@ -10,23 +10,15 @@ import pytest
 from cluster_runs import column, digest, new_run
 from faulty.seat_agents import worst_seeds
 
-from cogeval.cluster.connection import connected
 from cogeval.cluster.driver import drive
 from cogeval.cluster.plan import ClusterOptions
 from cogeval.errors import InputError, RunError
 from cogeval.store.read import read_tables
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("own_ray")]
 
 ONE = ClusterOptions(workers=1)
 SHORT = {"decision_s": 1.0, "retry_s": 1.0}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_ray():
-    """One Ray for the whole module: starting it takes seconds."""
-    with connected(ClusterOptions(workers=2)):
-        yield
 
 
 def pool(name, *, placement="actor", replicas=2, deterministic=True, **parameters):
