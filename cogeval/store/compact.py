@@ -34,7 +34,7 @@ from cogeval.store.shards import (
 )
 from cogeval.store.sums import added, sums_of
 from cogeval.store.tidy import tidy
-from cogeval.store.totals import complete_entry, logged_digest, shard_sums
+from cogeval.store.totals import complete_entry, computed_digest, logged_digest, shard_sums
 
 TARGET_BYTES: Final = 128_000_000
 MOST_DECISIONS: Final = 4_000_000
@@ -120,7 +120,8 @@ def compact(
     with run.lock():
         aside = tidy(run)
         records, unreadable = run.scan()
-        digest = None if unreadable else logged_digest(run.log_lines(), records)
+        logged = None if unreadable else logged_digest(run.log_lines(), records)
+        digest = logged if logged is not None or unreadable else _lost_digest(run, records)
         groups = plan_groups(records, target_bytes)
         batch, made, damaged = secrets.token_hex(4), [], [*aside]
         for number, group in enumerate(groups):
@@ -132,7 +133,7 @@ def compact(
                 made.append(merged)
                 for bad in tidy(run, [merged]):
                     raise RunError(f"{bad.file} {bad.problem} right after it was written; nothing is lost")
-        if digest is not None and made:
+        if digest is not None and (made or logged is None):
             run.append_log(complete_entry(digest, run.records()))
     return Compacted(
         num_merged=len({record.shard_id for record in records}.intersection(_merged(made))),
@@ -140,6 +141,13 @@ def compact(
         num_bytes=sum(record.num_bytes for record in made),
         damaged=tuple(damaged),
     )
+
+
+def _lost_digest(run: RunDir, records: Sequence[ShardRecord]) -> str | None:
+    """The digest of a complete run whose log has that of other records, since a merger was killed."""
+    if all(entry.get("event") != "complete" for entry in run.log_lines()):
+        return None
+    return computed_digest(run, [record.shard_id for record in records])
 
 
 def _merge(

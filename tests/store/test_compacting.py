@@ -44,6 +44,11 @@ def digest(run: RunDir) -> str:
     return run_digest(read_tables(run, ("episodes",)).episodes["digest"].to_pylist())
 
 
+def killed(*_: Any) -> None:
+    """In place of a call in which the process is killed."""
+    raise KeyboardInterrupt
+
+
 def rows(run: RunDir) -> dict[str, list[dict[str, Any]]]:
     """Everything that is recorded, in the order of the schedule."""
     tables = read_tables(run)
@@ -147,6 +152,20 @@ def test_the_digest_in_the_log_holds_after_merging(run: RunDir) -> None:
     assert logged_digest(run.log_lines(), run.records()) == "d1935"
     write_shard(run, "w3-0000", range(16, 20))
     assert logged_digest(run.log_lines(), run.records()) is None
+
+
+def test_the_digest_that_a_killed_merger_did_not_write_is_written_by_the_next(run: RunDir) -> None:
+    copies_and_all(run)
+    whole = digest(run)
+    with run.lock():
+        run.append_log(complete_entry(whole, run.records()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunDir, "append_log", killed)
+        with pytest.raises(KeyboardInterrupt):
+            compact(run)
+    assert logged_digest(run.log_lines(), run.records()) is None
+    assert compact(run).num_made == 0
+    assert logged_digest(run.log_lines(), run.records()) == whole
 
 
 def test_a_merged_shard_that_is_damaged_gives_way_to_its_sources(tmp_path: Path) -> None:
