@@ -16,8 +16,7 @@ from ray.actor import ActorHandle
 
 from cogeval.cluster.grounds import Grounds
 from cogeval.cluster.plan import RunPlan
-from cogeval.cluster.workers import Worker, complaint, last_line
-from cogeval.errors import RunError
+from cogeval.cluster.workers import Worker, complaint
 from cogeval.store.places import place_at
 
 _WAIT_S = 0.2  # longest wait for an answer, before the driver looks after everything else
@@ -87,7 +86,7 @@ class Crew:
         self._calls[worker.pending] = worker
 
     def welcome(self, worker: Worker, hello: Mapping[str, Any]) -> str | None:
-        """A worker is there; one whose node joined and may not play is replaced by another elsewhere.
+        """A worker is there.
 
         Args:
             worker: the worker.
@@ -95,26 +94,23 @@ class Crew:
 
         Returns:
             What is wrong with its node; None: nothing.
-
-        Raises:
-            RunError: the node was checked before the run, and may not play either.
         """
         wrong = complaint(hello, place_at(self._plan.run_path), self._token)
         if wrong is None:
             worker.ready = True
             self._grounds.trust(hello["node"])
-            return None
-        if not self._grounds.has_joined(hello["node"]):
-            raise RunError(f"worker {worker.id}: {wrong}")
-        self._grounds.refuse(hello["node"])
-        self.dismiss(worker)
-        self.start()
         return wrong
 
-    def doubted(self, error: BaseException) -> dict[str, str]:
-        """A worker died as it started: what is wrong with the nodes that joined, which are to blame."""
-        why = f"a worker died there as it started ({last_line(error)})"
-        return {node_id: f"{address}: {why}" for node_id, address in self._grounds.doubt().items()}
+    def refuse(self, worker: Worker, node_id: str) -> bool:
+        """Puts a worker elsewhere that cannot play where it is.
+
+        Returns:
+            False when its node is refused already.
+        """
+        is_new = self._grounds.refuse(node_id)
+        self.dismiss(worker)
+        self.start()
+        return is_new
 
     def dismiss(self, worker: Worker) -> None:
         """Ends a worker that is dead already, cut off or not wanted: it must not go on writing."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import ray
 from ray.exceptions import RayActorError, RayError
@@ -19,7 +19,7 @@ from cogeval.cluster.connection import connected, lifeline
 from cogeval.cluster.crew import Crew
 from cogeval.cluster.grounds import Grounds
 from cogeval.cluster.lifeline import Lifeline
-from cogeval.cluster.nodes import alive, check_nodes
+from cogeval.cluster.nodes import alive, check_nodes, is_mishap, node_of_actor
 from cogeval.cluster.plan import ClusterOptions, Receipt, RunPlan
 from cogeval.cluster.progress import Observer, Outcome, Progress
 from cogeval.cluster.purse import Purse
@@ -92,16 +92,9 @@ def drive(plan: RunPlan, run: RunDir, options: ClusterOptions, observers: Sequen
                 if options.address is not None:
                     check_nodes(run.place)
                     driver.token = stack.enter_context(lasting_token(run.place))
-                grows = options.workers is None
-                driver.grounds = stack.enter_context(
-                    Grounds(
-                        num_workers,
-                        plan.seat_needs,
-                        alive(),
-                        watched=options.address is not None,
-                        grows=grows,
-                    )
-                )
+                grows = options.address is not None and options.workers is None
+                driver.grounds = Grounds(num_workers, plan.seat_needs, alive(), grows=grows)
+                stack.enter_context(driver.grounds)
                 return driver.play(num_workers, stack.enter_context(lifeline()))
 
 
@@ -149,6 +142,7 @@ class _Driver:
             max_attempts=self.options.max_attempts,
             recorded=recorded.tolist(),
             attempts=history.attempts,
+            mishaps=history.mishaps,
             void=history.void,
         )
         for shard in recovered:
@@ -216,14 +210,15 @@ class _Driver:
         try:
             answer = ray.get(call)
         except RayError as error:
-            if not worker.ready and not isinstance(error, RayActorError):
-                raise RunError(f"worker {worker.id} failed: {last_line(error)}") from error
-            self.lose(worker, error)
+            if worker.ready:
+                self.lose(worker, error)
+            else:
+                self.lose_unready(worker, error)
             return
         if isinstance(answer, Receipt):
             self.take(worker, answer)
         elif (wrong := self.crew.welcome(worker, answer)) is not None:
-            self.refuse({answer["node"]: wrong})
+            self.refuse(worker, answer["node"], wrong)
             return
         else:
             self.num_unready = 0
@@ -292,19 +287,30 @@ class _Driver:
         if self.seats is not None:
             self.seats.forget(worker.id)
         self.crew.dismiss(worker)
-        self.tell(WorkerLost(worker.id))
-        if not worker.ready:
-            doubted = self.crew.doubted(error)
-            self.refuse(doubted)
-            self.num_unready += not doubted
-            if self.num_unready >= _START_ATTEMPTS:
-                raise RunError(f"workers die as they start: {last_line(error)}")
-        if not self.ended:
+        self.tell(WorkerLost(worker.id, is_mishap(error)))
+        if not (self.ended or self.fatal):
             self.crew.start()
 
-    def refuse(self, wrong: Mapping[str, str]) -> None:
-        """Nodes that joined get no workers: what is wrong with each."""
-        for node_id, why in wrong.items():
+    def lose_unready(self, worker: Worker, error: RayError) -> None:
+        """A worker died before it could play: the fault of its node, or of all."""
+        why, is_own = last_line(error), not is_mishap(error)
+        node_id = node_of_actor(worker.actor, self.line) if is_own else None
+        if node_id is not None and self.grounds.is_doubtful(node_id):
+            self.refuse(worker, node_id, f"node {node_id[:8]}: a worker died as it started: {why}")
+            return
+        self.num_unready += is_own
+        if not isinstance(error, RayActorError):
+            self.fatal = self.fatal or f"worker {worker.id} failed: {why}"
+        elif self.num_unready >= _START_ATTEMPTS:
+            self.fatal = self.fatal or f"workers die as they start: {why}"
+        self.lose(worker, error)
+
+    def refuse(self, worker: Worker, node_id: str, why: str) -> None:
+        """A worker's node joined meanwhile and gets none; one that was checked before ends the run."""
+        if not self.grounds.has_joined(node_id):
+            self.fatal = self.fatal or f"worker {worker.id}: {why}"
+            self.crew.dismiss(worker)
+        elif self.crew.refuse(worker, node_id):
             self.refused.append(why)
             self.chronicle.refused_node(node_id, why)
 

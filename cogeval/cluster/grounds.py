@@ -31,8 +31,7 @@ class Grounds:
         num_workers: that the run begins with.
         needs: of its seat actors.
         trusted: ids of the nodes that were checked before it began.
-        watched: nodes may join; False: a Ray of our own, which has one.
-        grows: those that join get workers beyond the first number.
+        grows: nodes that join get workers beyond the first number.
         nodes: asks the cluster.
     """
 
@@ -42,7 +41,6 @@ class Grounds:
         needs: Sequence[Need] = (),
         trusted: Iterable[str] = (),
         *,
-        watched: bool = False,
         grows: bool = False,
         nodes: Callable[[], Mapping[str, Node]] = living_nodes,
     ) -> None:
@@ -51,12 +49,10 @@ class Grounds:
         self._checked = frozenset(trusted)
         self._trusted = set(self._checked)
         self._refused: set[str] = set()
-        self._present: Mapping[str, Node] = {}
-        self._grows = grows
         self._nodes = nodes
         self._ended = threading.Event()
         watch = threading.Thread(target=self._watch, name="grounds", daemon=True)
-        self._thread = watch if watched else None
+        self._thread = watch if grows else None
 
     def __enter__(self) -> Grounds:
         if self._thread is not None:
@@ -82,20 +78,15 @@ class Grounds:
         """A worker plays there."""
         self._trusted.add(node_id)
 
-    def refuse(self, node_id: str) -> None:
-        """Keeps every further worker off a node."""
+    def refuse(self, node_id: str) -> bool:
+        """Keeps every further worker off a node; False when that is so already."""
+        is_new = node_id not in self._refused
         self._refused.add(node_id)
+        return is_new
 
-    def doubt(self) -> dict[str, str]:
-        """A worker died before it could say where it was: refuses the nodes on which none has played yet.
-
-        Returns:
-            Id and address of each.
-        """
-        present = dict(self._present)
-        doubted = {n: present[n].name for n in present.keys() - self._trusted - self._refused}
-        self._refused |= doubted.keys()
-        return doubted
+    def is_doubtful(self, node_id: str) -> bool:
+        """True for a node that joined and on which no worker has played yet: a death there is its doing."""
+        return node_id not in self._trusted
 
     def label_selector(self) -> dict[str, str]:
         """Which nodes a new worker may be on, as Ray wants it said; empty: all."""
@@ -104,10 +95,8 @@ class Grounds:
     def _watch(self) -> None:
         while not self._ended.wait(_LOOK_S):
             try:
-                self._present = self._nodes()
-                if self._grows:
-                    nodes = [node for name, node in self._present.items() if name not in self._refused]
-                    self._room = fitting_workers(self._needs, nodes, None)
+                nodes = [node for name, node in self._nodes().items() if name not in self._refused]
+                self._room = fitting_workers(self._needs, nodes, None)
             except InputError:  # less room than the seat actors need: those that were lost come first
                 continue
             except Exception:  # noqa: BLE001, S112 - the cluster does not answer: the lifeline judges that

@@ -33,7 +33,10 @@ from cogeval.schedule.messages import (
     WorkerLost,
 )
 
-__all__ = ["SUSPECTS", "Ledger"]
+__all__ = ["MISHAPS", "SUSPECTS", "Ledger"]
+
+MISHAPS: Final = 3
+"""Losses with a node or a driver, which have many other causes, that count as much as one with a worker."""
 
 SUSPECTS: Final = 16
 """How many episodes that were lost with a worker another worker holds at once, at most."""
@@ -69,7 +72,8 @@ class Ledger:
         num_episodes: length of the schedule.
         max_attempts: attempts after which an episode that keeps failing is void, at least 1.
         recorded: indexes that committed shards hold already.
-        attempts: per index, attempts of earlier sessions that came to nothing.
+        attempts: per index, attempts of earlier sessions that failed or were lost with their worker.
+        mishaps: per index, those that were lost with a node or the driver.
         void: indexes given up in earlier sessions; a recorded one counts as recorded.
 
     Raises:
@@ -83,6 +87,7 @@ class Ledger:
         max_attempts: int = 3,
         recorded: Iterable[int] = (),
         attempts: Mapping[int, int] | None = None,
+        mishaps: Mapping[int, int] | None = None,
         void: Iterable[int] = (),
     ) -> None:
         if max_attempts < 1:
@@ -91,6 +96,7 @@ class Ledger:
         self.max_attempts = max_attempts
         self._status: NDArray[np.uint8] = np.zeros(num_episodes, dtype=np.uint8)
         self._attempts: NDArray[np.uint8] = np.zeros(num_episodes, dtype=np.uint8)
+        self._mishaps: NDArray[np.uint8] = np.zeros(num_episodes, dtype=np.uint8)
         self._owner: NDArray[np.int32] = np.full(num_episodes, _NOBODY, dtype=np.int32)
         self._tally = np.zeros(7, dtype=np.int64)
         self._tally[_FRESH] = num_episodes
@@ -101,15 +107,18 @@ class Ledger:
         self._retry: list[int] = []
         self._workers: dict[str, _Worker] = {}
         self._lost: dict[str, int | None] = {}  # lost worker: the index that it was lost alone with
+        self._missed: set[str] = set()  # of those, the ones that a mishap took
         self._numbers: dict[str, int] = {}
         self._stopped = False
         self._done = False
         self._move(self._read(void), _VOID)
         self._move(self._read(recorded), _RECORDED)
-        for index, count in sorted((attempts or {}).items()):
-            self._read((index,))
-            self._attempts[index] = min(count, 255)
-            if count > 0 and self._status[index] == _FRESH:
+        for counts, given in ((self._attempts, attempts), (self._mishaps, mishaps)):
+            for index, count in (given or {}).items():
+                self._read((index,))
+                counts[index] = min(count, 255)
+        for index in sorted({*(attempts or ()), *(mishaps or ())}):
+            if self.attempts(index) and self._status[index] == _FRESH:
                 self._queue_lost(index)
 
     @property
@@ -123,8 +132,8 @@ class Ledger:
         return Counts(t[_FRESH] + t[_RETRY], t[_OUT] + t[_LIMBO], t[_FINISHED], t[_RECORDED], t[_VOID])
 
     def attempts(self, index: int) -> int:
-        """Attempts at this index that came to nothing so far."""
-        return int(self._attempts[index])
+        """Attempts at this index that came to nothing so far; `MISHAPS` mishaps count as one."""
+        return int(self._attempts[index]) + int(self._mishaps[index]) // MISHAPS
 
     def handle(self, event: Event) -> list[Command]:
         """Takes one event.
@@ -155,8 +164,8 @@ class Ledger:
                 self._fail(name, self._read((index,)), reason, commands)
             case Returned(name, indexes):
                 self._give_back(name, self._read(indexes), commands)
-            case WorkerLost(name):
-                self._lose(name, commands)
+            case WorkerLost(name, is_mishap):
+                self._lose(name, commands, is_mishap=is_mishap)
             case Recovered(name):
                 self._recover(name, commands)
             case Stop():
@@ -204,7 +213,8 @@ class Ledger:
             return
         held = self._release(worker, index)
         for i in held[self._status[held] == _OUT].tolist():
-            if self._count_attempt(i) >= self.max_attempts:
+            self._count(self._attempts, i)
+            if self.attempts(i) >= self.max_attempts:
                 self._give_up(i, reason, commands)
             else:  # the worker lived through it: no danger to others
                 self._queue(self._retry, i)
@@ -216,17 +226,15 @@ class Ledger:
             return
         held = self._release(worker, indexes)
         for i in held[self._status[held] == _OUT].tolist():
-            if self._attempts[i]:
-                self._queue_lost(i)  # not begun: as suspect as it was
-            else:
-                self._queue(self._retry, i)
+            self._queue_lost(i)  # not begun: as suspect as it was
         self._offer_all(commands)
 
-    def _lose(self, name: str, commands: list[Command]) -> None:
+    def _lose(self, name: str, commands: list[Command], *, is_mishap: bool) -> None:
         if name in self._lost:
             return
         worker = self._workers.pop(name, None)
         self._lost[name] = None
+        self._missed |= {name} if is_mishap else set()
         if worker is not None:
             held = np.flatnonzero(self._owner == worker.number)
             status = self._status[held]
@@ -243,8 +251,9 @@ class Ledger:
         lost = np.flatnonzero((self._owner == self._numbers[name]) & (self._status == _LIMBO))
         self._owner[lost] = _NOBODY
         for i in lost.tolist():
-            if self._count_attempt(i) >= self.max_attempts and i == self._lost[name]:
-                self._give_up(i, f"lost with its worker {self._attempts[i]} times, at last alone", commands)
+            self._count(self._mishaps if name in self._missed else self._attempts, i)
+            if self.attempts(i) >= self.max_attempts and i == self._lost[name]:
+                self._give_up(i, self._why_void(i), commands)
             else:
                 self._queue_lost(i)
         self._offer_all(commands)
@@ -322,8 +331,9 @@ class Ledger:
 
     def _queue_lost(self, index: int) -> None:
         """Queues an index that may have killed its worker: in small company first, at last alone."""
-        alone = self._attempts[index] >= max(1, self.max_attempts - 1)
-        self._queue(self._isolate if alone else self._suspect, index)
+        attempts = self.attempts(index)
+        alone = attempts >= max(1, self.max_attempts - 1)
+        self._queue(self._isolate if alone else self._suspect if attempts else self._retry, index)
 
     # --- bookkeeping ----------------------------------------------------------------------------------
 
@@ -359,10 +369,12 @@ class Ledger:
             worker.alone = worker.alone and bool(worker.suspects)
         return held
 
-    def _count_attempt(self, index: int) -> int:
-        count = min(int(self._attempts[index]) + 1, 255)
-        self._attempts[index] = count
-        return count
+    def _count(self, counts: NDArray[np.uint8], index: int) -> None:
+        counts[index] = min(int(counts[index]) + 1, 255)
+
+    def _why_void(self, index: int) -> str:
+        causes = (("its worker", self._attempts[index]), ("a node or the driver", self._mishaps[index]))
+        return f"lost {' and '.join(f'with {w} {n} times' for w, n in causes if n)}, at last alone"
 
     def _give_up(self, index: int, reason: str, commands: list[Command]) -> None:
         self._move(np.array([index]), _VOID)

@@ -49,9 +49,13 @@ class Sealed(msgspec.Struct, frozen=True):
 
 
 class WorkerLost(msgspec.Struct, frozen=True, gc=False):
-    """The worker is gone; its name never comes back."""
+    """The worker is gone; its name never comes back.
+
+    A mishap: it went with its node, or could not be reached. That says little about what it played.
+    """
 
     worker: str
+    is_mishap: bool = False
 
 
 class Recovered(msgspec.Struct, frozen=True, gc=False):

@@ -1,8 +1,13 @@
 """Nodes that join a cluster in mid-run: they play, unless they may not."""
 
+import json
+import subprocess
+import sys
+import time
+
 import pytest
 from chaos_cluster import Machines
-from cluster_runs import digest, new_run
+from cluster_runs import FAULTY, digest, new_run
 
 from cogeval.cluster import crew
 from cogeval.cluster.driver import drive
@@ -81,3 +86,31 @@ def test_a_node_that_joins_and_may_not_play_gets_no_second_worker(machines, tmp_
     (why,) = outcome.refused_nodes
     assert "runs cogeval 0.0.7, the driver " in why
     assert outcome.progress.num_lost_workers == outcome.progress.void == 0
+
+
+def test_a_large_node_without_this_cogeval_is_refused_once_and_ends_nothing(machines, tmp_path):
+    (tmp_path / "stub" / "cogeval").mkdir(parents=True)
+    (tmp_path / "stub" / "cogeval" / "__init__.py").write_text('__version__ = "0.0.7"\n')
+    (tmp_path / "conf" / "pool").mkdir(parents=True)
+    (tmp_path / "conf" / "pool" / "slow.yaml").write_text(
+        "agents: {slow: {_target_: misbehaving_agents.Waits, seconds: 0.1}}\n"
+    )
+    words = [
+        "run", "--json", "--config-dir", str(tmp_path / "conf"), "pool=slow", f"agent_paths=[{FAULTY}]",
+        "game.rounds=3", "schedule.blocks=300", f"cluster.address={machines.address}", "tracking=off",
+        f"run.root={tmp_path}/runs",
+    ]  # fmt: skip
+    driver = subprocess.Popen(  # not in a checkout, which the node would import from
+        [sys.executable, "-m", "cogeval", *words], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 120
+    while not sum(path.stat().st_size for path in tmp_path.glob("runs/*/shards/*.episodes.hot")):
+        assert driver.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    machines.add_node(num_cpus=4, env_vars={"PYTHONPATH": str(tmp_path / "stub")})
+    said = json.loads(driver.communicate(timeout=200)[0])
+    assert said["complete"]
+    (why,) = said["refused_nodes"]
+    assert "No module named 'cogeval.cluster'" in why
+    assert (said["lost_workers"], said["void"]) == (0, 0)

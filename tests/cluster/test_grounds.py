@@ -46,7 +46,7 @@ class Cluster:
 
 
 def watched(cluster, num_workers, **options):
-    return Grounds(num_workers, trusted=["a"], watched=True, nodes=cluster, **options)
+    return Grounds(num_workers, trusted=["a"], nodes=cluster, **options)
 
 
 def test_a_node_that_joins_gets_a_worker_for_each_cpu():
@@ -61,9 +61,8 @@ def test_a_node_that_joins_gets_a_worker_for_each_cpu():
 def test_a_run_with_a_number_of_workers_keeps_it():
     cluster = Cluster(a=node(2), b=node(8))
     with watched(cluster, 2, grows=False) as place:
-        looked(cluster.asked)
-        assert place.lacking(2) == 0
-        assert place.lacking(1) == 1
+        assert (place.lacking(2), place.lacking(1)) == (0, 1)
+    assert cluster.asked == [0]
 
 
 def test_nobody_waits_twice_for_a_node_that_is_lost():
@@ -77,7 +76,7 @@ def test_nobody_waits_twice_for_a_node_that_is_lost():
 def test_seat_actors_keep_their_room():
     cluster = Cluster(a=node(2), b=node(4))
     need = Need("one", 2, 1.0, 0.0, 0.0)
-    with Grounds(1, [need], ["a"], watched=True, grows=True, nodes=cluster) as place:
+    with Grounds(1, [need], ["a"], grows=True, nodes=cluster) as place:
         until(lambda: place.lacking(1) == 3)
         cluster.nodes = {"a": node(1)}  # less than the seat actors need
         looked(cluster.asked)
@@ -94,15 +93,18 @@ def test_a_node_that_is_refused_counts_for_nothing_and_gets_no_worker():
         assert place.label_selector() == {"ray.io/node-id": "!in(b)"}
 
 
-def test_a_worker_that_dies_as_it_starts_casts_doubt_on_nodes_where_none_has_played():
-    cluster = Cluster(a=node(1), b=node(2), c=node(3))
-    with watched(cluster, 1) as place:
-        looked(cluster.asked)
-        place.trust("b")
-        assert place.doubt() == {"c": "10.0.0.3"}
-        assert place.doubt() == {}
-        assert place.label_selector() == {"ray.io/node-id": "!in(c)"}
-        assert (place.has_joined("a"), place.has_joined("b")) == (False, True)
+def test_a_node_is_doubtful_until_a_worker_has_played_there():
+    place = watched(Cluster(), 1)
+    assert (place.is_doubtful("a"), place.is_doubtful("b")) == (False, True)
+    place.trust("b")
+    assert not place.is_doubtful("b")
+    assert (place.has_joined("a"), place.has_joined("b")) == (False, True)
+
+
+def test_a_node_is_refused_once():
+    place = watched(Cluster(), 1)
+    assert [place.refuse("c"), place.refuse("b"), place.refuse("c")] == [True, True, False]
+    assert place.label_selector() == {"ray.io/node-id": "!in(b,c)"}
 
 
 def test_a_cluster_that_does_not_answer_changes_nothing():

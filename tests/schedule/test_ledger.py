@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cogeval.schedule.ledger import SUSPECTS, Ledger
+from cogeval.schedule.ledger import MISHAPS, SUSPECTS, Ledger
 from cogeval.schedule.messages import (
     Commit,
     Counts,
@@ -107,6 +107,28 @@ def test_only_as_many_workers_are_drained_as_wait_to_play_alone() -> None:
     assert ledger.handle(Room("c", 1)) == [Dispatch("c", (4,), False)]
     assert ledger.handle(Finished("b", (0,))) == []
     assert ledger.handle(Finished("b", (1,))) == [Dispatch("b", (7,), True)]
+
+
+def test_a_node_that_is_lost_charges_nobody_until_it_was_so_again_and_again() -> None:
+    ledger = Ledger(40)
+    for number in range(MISHAPS):
+        assert ledger.attempts(0) == 0
+        assert ledger.handle(Room(f"w{number}", 40)) == [Dispatch(f"w{number}", tuple(range(40)), False)]
+        ledger.handle(WorkerLost(f"w{number}", is_mishap=True))
+        ledger.handle(Recovered(f"w{number}"))
+    assert ledger.attempts(0) == 1
+    assert ledger.handle(Room("z", 40)) == [Dispatch("z", tuple(range(SUSPECTS)), False)]
+
+
+def test_what_takes_nodes_with_it_for_ever_is_void_in_the_end() -> None:
+    ledger, commands, number = Ledger(1, max_attempts=2), [], 0
+    while not ledger.counts().void:
+        ledger.handle(Room(f"w{number}", 1))
+        ledger.handle(WorkerLost(f"w{number}", is_mishap=True))
+        commands = ledger.handle(Recovered(f"w{number}"))
+        number += 1
+    assert number == 2 * MISHAPS
+    assert commands == [Void(0, "lost with a node or the driver 6 times, at last alone"), Done(True)]
 
 
 def test_a_killer_is_void_only_after_a_loss_alone() -> None:

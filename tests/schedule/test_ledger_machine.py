@@ -159,18 +159,20 @@ class LedgerMachine(RuleBasedStateMachine):
         self.sent_for_nothing.update(returned)
         self.tell(Returned(worker.name, returned))
 
-    @rule(w=st.integers(0, 2), really=st.booleans())
-    def lose_contact(self, w: int, really: bool) -> None:
+    @rule(w=st.integers(0, 2), really=st.booleans(), is_mishap=st.booleans())
+    def lose_contact(self, w: int, really: bool, is_mishap: bool) -> None:
         """A node is lost, or thought to be; not while an index is alone there: that would be proof."""
         worker = self.workers[w]
         if not worker.is_lost and not worker.alone:
-            self.lose(worker)
+            if is_mishap:
+                self.sent_for_nothing.update(worker.queue)
+            self.lose(worker, is_mishap=is_mishap)
             if really:
                 worker.queue.clear()
 
-    def lose(self, worker: Worker) -> None:
+    def lose(self, worker: Worker, *, is_mishap: bool = False) -> None:
         worker.is_lost = True
-        self.tell(WorkerLost(worker.name))
+        self.tell(WorkerLost(worker.name, is_mishap))
 
     @rule(w=st.integers(0, 2), share=st.floats(0, 1))
     def recover(self, w: int, share: float) -> None:
@@ -215,7 +217,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert history.void.keys() == self.void
         self.new_driver(
             Ledger(self.num, max_attempts=self.max_attempts, recorded=recorded, attempts=history.attempts,
-                   void=history.void)
+                   mishaps=history.mishaps, void=history.void)
         )  # fmt: skip
         for worker in old:
             read = worker.streams[: round(share * len(worker.streams))]
