@@ -6,7 +6,8 @@ machine are not counted here: a run finds out in seconds whether there are enoug
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 
 from cogeval.agents.actor.build import options_of
 from cogeval.cluster.seat_fit import Need, Node, check_each, need_of, this_machine
@@ -33,7 +34,7 @@ def seat_lines(experiment: Experiment) -> list[str]:
 
 
 def seat_troubles(experiment: Experiment, machine: Node | None = None) -> list[str]:
-    """Why a run on this machine would be refused: one seat actor asks for more than there is.
+    """Why a run on this machine would be refused, or slow: one seat actor wants too much, or all together do.
 
     Args:
         experiment: what would be played; on a cluster that was there before nobody knows here.
@@ -42,7 +43,26 @@ def seat_troubles(experiment: Experiment, machine: Node | None = None) -> list[s
     if experiment.config.cluster.address is not None:
         return []
     node = machine or this_machine()
-    return [str(error) for need in _needs(experiment) if (error := _refusal(need, node)) is not None]
+    needs = list(_needs(experiment))
+    refused = [str(error) for need in needs if (error := _refusal(need, node)) is not None]
+    return refused or crowding(needs, experiment.config.cluster.workers or math.floor(node.cpus), node)
+
+
+def crowding(needs: Sequence[Need], workers: int, node: Node) -> list[str]:
+    """A warning when the seat actors of a run want more CPUs than the machine has; they get them on paper.
+
+    Args:
+        needs: of the run's agents.
+        workers: beside them, with a CPU each.
+        node: the machine.
+    """
+    asked = sum(need.count * need.cpus for need in needs)
+    if asked <= node.cpus:
+        return []
+    return [
+        f"seat actors, spares included, ask for {asked:g} CPUs beside {workers} workers, and {node.name} has "
+        f"{node.cpus:g}: they share them, and every decision takes longer; lower replicas, spares or cpus"
+    ]
 
 
 def _refusal(need: Need, node: Node) -> InputError | None:

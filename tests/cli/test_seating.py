@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cogeval.cli.continuing import elsewhere
+from cogeval.cli.seating import crowding
 from cogeval.cluster.connection import check_address
+from cogeval.cluster.seat_fit import Need, Node
 from cogeval.errors import InputError, RunError
 
 ACTED = "_target_: acted.Acted, placement: actor"
@@ -35,6 +37,20 @@ def test_a_plan_warns_of_a_seat_actor_that_this_machine_cannot_hold(cogeval, act
     assert answer.code == 0
     assert "warning: pool.agents.big.actor: no node has what one replica asks for: 100,000 CPUs" in answer.err
     assert "warning" not in planned(cogeval, "cpus: 100000", "cluster.address=127.0.0.1:1").err
+
+
+def test_a_plan_warns_of_seat_actors_that_this_machine_can_hold_one_by_one_only() -> None:
+    needs = [Need("a", 3, 1.0, 0, 0), Need("b", 1, 0.5, 0, 0)]
+    (told,) = crowding(needs, 2, Node("this machine", 2, 0, 1000))
+    assert "ask for 3.5 CPUs beside 2 workers, and this machine has 2: they share them" in told
+    assert crowding(needs, 2, Node("this machine", 4, 0, 1000)) == []
+
+
+def test_a_plan_has_that_warning(cogeval, acted) -> None:
+    answer = planned(cogeval, "replicas: 1000, cpus: 1")
+    assert answer.code == 0
+    assert "warning: seat actors, spares included, ask for 1001 CPUs" in answer.err
+    assert "warning" not in planned(cogeval, "replicas: 1000, cpus: 1", "cluster.address=127.0.0.1:1").err
 
 
 def test_a_cluster_that_is_gone_is_left_with_an_override_that_is_named(
