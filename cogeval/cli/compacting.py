@@ -63,16 +63,15 @@ def _planned(run: RunDir, target_bytes: int) -> dict[str, Any]:
 
 
 def _compacted(run: RunDir, target_bytes: int) -> dict[str, Any]:
-    num_before = len(run.records())
     done = compact(run, target_bytes)
     warn(shard.message(called(run)) for shard in done.damaged)
     return {
         "run_id": run.run_id,
         "planned": False,
-        "shards_before": num_before,
+        "shards_before": done.num_before,
         "merged": done.num_merged,
         "made": done.num_made,
-        "shards_after": num_before - done.num_merged + done.num_made,
+        "shards_after": done.num_before - done.num_merged + done.num_made,
         "bytes": done.num_bytes,
     }
 

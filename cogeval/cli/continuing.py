@@ -10,8 +10,9 @@ import math
 import shlex
 from collections.abc import Iterable
 
-from cogeval.cli.settings import called
+from cogeval.cli.settings import called, config_of
 from cogeval.config import Config
+from cogeval.errors import InputError
 from cogeval.store.run import RunDir
 
 
@@ -41,6 +42,15 @@ def elsewhere(address: str | None) -> str:
         f" (on the cluster at {address}, as before; where that is gone, add cluster.address=null to go on on "
         "this machine, or cluster.address=HOST:PORT of another cluster)"
     )
+
+
+def where_it_played(run: RunDir) -> str:
+    """What to add to that command for a run whose own configuration names a cluster, which may be gone."""
+    try:
+        address = config_of(run).cluster.address
+    except InputError:  # it cannot be used, which `resume` tells better
+        return ""
+    return "" if address in ("auto", "local") else elsewhere(address)
 
 
 def enough_usd(

@@ -11,13 +11,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cogeval.cli.continuing import where_it_played
 from cogeval.cli.output import counted, duration, size, warn
 from cogeval.cli.program import typed
 from cogeval.cli.progress import bar
 from cogeval.cli.recorded import open_note_of
 from cogeval.cli.settings import called
 from cogeval.core.local_quota import dollars
-from cogeval.report.layout import Column, Grid, grid, literal
+from cogeval.report.layout import Column, Grid, escaped, grid, literal
 from cogeval.store.run import RunDir
 from cogeval.store.shards import DamagedShard
 
@@ -28,8 +29,8 @@ COMPLETE: Final = "complete"
 def warn_of(facts: dict[str, Any], run: RunDir) -> None:
     """Names damaged shards on stderr."""
     for shard in facts["damaged"]:
-        damaged = DamagedShard(shard["shard"], shard["file"], shard["problem"], shard["episodes"])
-        warn([damaged.message(called(run))])
+        words = (shard[key] for key in ("shard", "file", "problem", "episodes", "elsewhere"))
+        warn([DamagedShard(*words).message(called(run))])
 
 
 def pictured(facts: dict[str, Any], run: RunDir) -> tuple[RenderableType, ...]:
@@ -45,9 +46,11 @@ def pictured(facts: dict[str, Any], run: RunDir) -> tuple[RenderableType, ...]:
 def way_out(facts: dict[str, Any], run: RunDir) -> list[str]:
     """What to type to go on with a run that nobody drives; nothing for others."""
     if facts["state"] == "paused":
-        return ["", typed(f"To go on: cogeval resume {called(run)} limits.spend_usd=DOLLARS")]
+        said = f"To go on: cogeval resume {called(run)} limits.spend_usd=DOLLARS"
+        return ["", escaped(typed(f"{said}{where_it_played(run)}"))]
     if facts["state"] == "interrupted":
-        return ["", typed(f"To play what is missing: cogeval resume {called(run)}")]
+        said = f"To play what is missing: cogeval resume {called(run)}"
+        return ["", escaped(typed(f"{said}{where_it_played(run)}"))]
     return []
 
 

@@ -49,7 +49,8 @@ def standing(run: RunDir, known: KnownShards | None = None, *, digest: bool = Tr
     num_open = totals.recorded.outside(open_indexes(run.place).tolist()).size
     spend = spend_of(run, totals, log)
     stopped = "paused" if spend.is_paused else "interrupted"
-    state = "running" if holder else stopped if missing or totals.damaged else "complete"
+    is_lacking = bool(missing) or not all(shard.is_held_elsewhere for shard in totals.damaged)
+    state = "running" if holder else stopped if is_lacking else "complete"
     pace = _pace(known.sums.values(), num_open, holder, time.time()) if holder else None
     return {
         "run_id": run.run_id,
@@ -78,7 +79,13 @@ def standing(run: RunDir, known: KnownShards | None = None, *, digest: bool = Tr
         "tokens_out": totals.sums.tokens_out,
         "superseded": spend_facts(totals.superseded),
         "damaged": [
-            {"shard": d.shard_id, "file": d.file, "problem": d.problem, "episodes": d.num_episodes}
+            {
+                "shard": d.shard_id,
+                "file": d.file,
+                "problem": d.problem,
+                "episodes": d.num_episodes,
+                "elsewhere": d.num_elsewhere,
+            }
             for d in totals.damaged
         ],
         "agents": [_agent_facts(agent, totals.sums) for agent in run.manifest["agents"]],
@@ -87,7 +94,8 @@ def standing(run: RunDir, known: KnownShards | None = None, *, digest: bool = Tr
 
 def _digest(run: RunDir, totals: Totals, log: Iterable[dict[str, Any]], *, compute: bool) -> str | None:
     """The run's digest, where it is logged or cheap; None elsewhere, and when nothing is recorded."""
-    found = None if totals.damaged else logged_digest(log, totals.records)
+    is_whole = all(shard.is_held_elsewhere for shard in totals.damaged)
+    found = logged_digest(log, totals.records) if is_whole else None
     if found is None and compute and totals.is_small:
         found = computed_digest(run, [record.shard_id for record in totals.records])
     return found

@@ -56,6 +56,7 @@ class Compacted:
     """What merging came to.
 
     Args:
+        num_before: shards that counted, damaged merged ones set aside.
         num_merged: shards that were merged.
         num_made: shards that they became.
         num_bytes: size of these.
@@ -63,6 +64,7 @@ class Compacted:
             `resume` plays what is missing of their episodes again.
     """
 
+    num_before: int
     num_merged: int
     num_made: int
     num_bytes: int
@@ -136,6 +138,7 @@ def compact(
         if digest is not None and (made or logged is None):
             run.append_log(complete_entry(digest, run.records()))
     return Compacted(
+        num_before=len(records),
         num_merged=len({record.shard_id for record in records}.intersection(_merged(made))),
         num_made=len(made),
         num_bytes=sum(record.num_bytes for record in made),

@@ -5,7 +5,6 @@ Invariant: no row comes out of a file whose size, checksum or format is not what
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +16,11 @@ from numpy.typing import NDArray
 from cogeval.core.ranges import from_ranges, in_ranges
 from cogeval.errors import InputError
 from cogeval.store.columns import bool_column, to_numpy
-from cogeval.store.places import Place
+from cogeval.store.damage import checked_bytes, find_damage
 from cogeval.store.roots import call
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS, conformed
-from cogeval.store.shards import DamagedShard, FileSeal, ShardRecord, file_name
+from cogeval.store.shards import DamagedShard, ShardRecord, file_name
 
 _PART_EPISODES = 2000
 
@@ -136,76 +135,18 @@ def read_shard(
             counts with all of its rows or not at all.
     """
     others = {table: seal for table, seal in record.files.items() if table not in tables}
-    if verify and (problem := _first_damage(run, record, others, verify=True)) is not None:
+    if verify and (problem := find_damage(run.shards, record, others)) is not None:
         return problem
     rows = {}
     for table, names in tables.items():
         seal, name = record.files[table], file_name(record.shard_id, table)
-        found = _checked_bytes(run.shards, name, seal, verify)
+        found = checked_bytes(run.shards, name, seal, verify)
         if isinstance(found, bytes):
             found = _parse(found, table, names, seal.rows)
         if isinstance(found, str):
             return DamagedShard(record.shard_id, name, found, record.num_accepted)
         rows[table] = found
     return Shard(record, rows)
-
-
-def find_damage(run: RunDir, record: ShardRecord, *, verify: bool = True) -> DamagedShard | None:
-    """What is wrong with a shard's files; None: nothing.
-
-    Args:
-        run: the run.
-        record: the shard's record.
-        verify: compare every file with its checksum, not only with its size.
-    """
-    return _first_damage(run, record, record.files, verify=verify)
-
-
-def _first_damage(
-    run: RunDir, record: ShardRecord, files: Mapping[str, FileSeal], *, verify: bool
-) -> DamagedShard | None:
-    for table, seal in files.items():
-        name = file_name(record.shard_id, table)
-        check = _checked_bytes if verify else _size_problem
-        found = check(run.shards, name, seal)
-        if isinstance(found, str):
-            return DamagedShard(record.shard_id, name, found, record.num_accepted)
-    return None
-
-
-def _checked_bytes(shards: Place, name: str, seal: FileSeal, verify: bool = True) -> bytes | str:
-    """A file's content, or what is wrong with it.
-
-    It is read, not mapped: what was checked is what gets parsed, and a disk that fails later raises
-    an error here instead of killing the process.
-    """
-    try:
-        data = shards.read(name)
-    except OSError as error:
-        return _unreadable(error)
-    if len(data) != seal.size:
-        return _wrong_size(len(data), seal)
-    if verify and hashlib.sha256(data).hexdigest() != seal.sha256:
-        return "does not match its checksum"
-    return data
-
-
-def _size_problem(shards: Place, name: str, seal: FileSeal) -> str | None:
-    try:
-        size = shards.size(name)
-    except OSError as error:
-        return _unreadable(error)
-    if size is None:
-        return "is missing"
-    return None if size == seal.size else _wrong_size(size, seal)
-
-
-def _unreadable(error: OSError) -> str:
-    return "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
-
-
-def _wrong_size(size: int, seal: FileSeal) -> str:
-    return f"has {size:,} bytes where {seal.size:,} were written"
 
 
 def _parse(data: bytes, table: str, names: Sequence[str], num_rows: int) -> Any:

@@ -6,6 +6,7 @@ Must not know what the contents mean.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -60,10 +61,11 @@ class Place(Protocol):
         """What it lies in that is not there and we cannot make, for a message; None: nothing known."""
 
     def make(self, *, new: bool = False) -> None:
-        """Makes it, and what it lies in.
+        """Makes it, and, when it is to be new, what it lies in: who is late makes nothing that is gone anew.
 
         Raises:
             FileExistsError: it is there and `new` is True.
+            FileNotFoundError: `new` is False and what it lies in is not there.
             OSError: it cannot be made.
         """
 
@@ -106,7 +108,7 @@ class Place(Protocol):
         """Gives something another name; in an object store there are both for a moment."""
 
     def remove_all(self) -> None:
-        """Removes the place and everything in it."""
+        """Removes the place and everything in it, if it is there."""
 
 
 PlaceLike: TypeAlias = "Place | Path | str"
@@ -203,7 +205,8 @@ class LocalPlace:
     def make(self, *, new: bool = False) -> None:
         """See `Place`."""
         with naming_full_disk(self.directory):
-            self.directory.parent.mkdir(parents=True, exist_ok=True)
+            if new:
+                self.directory.parent.mkdir(parents=True, exist_ok=True)
             self.directory.mkdir(exist_ok=not new)
             if new:
                 sync_directory(self.directory.parent)
@@ -251,4 +254,5 @@ class LocalPlace:
         """See `Place`; never follows a link."""
         if self.directory.is_symlink():
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(self.directory))
-        shutil.rmtree(self.directory)
+        with contextlib.suppress(FileNotFoundError):  # somebody else has removed it, or is about it
+            shutil.rmtree(self.directory)

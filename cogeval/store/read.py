@@ -19,7 +19,8 @@ from cogeval.core.game import Json
 from cogeval.core.ranges import from_ranges
 from cogeval.errors import unknown_name
 from cogeval.store.columns import to_codes, to_numpy
-from cogeval.store.intact import Shard, find_damage, iter_shards, part_with, parts_of
+from cogeval.store.damage import find_damage
+from cogeval.store.intact import Shard, iter_shards, part_with, parts_of
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS
 from cogeval.store.shards import TABLES, DamagedShard, Indexes
@@ -119,7 +120,7 @@ def recorded_indexes(run: RunDir, *, verify: bool = True) -> tuple[Indexes, tupl
     records, damaged = run.scan()
     kept = []
     for record in records:
-        problem = find_damage(run, record, verify=verify)
+        problem = find_damage(run.shards, record, verify=verify)
         if problem is None:
             kept.append(from_ranges(record.accepted))
         else:

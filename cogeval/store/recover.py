@@ -29,7 +29,7 @@ from cogeval.store.columns import bool_column, to_numpy
 from cogeval.store.files import leftovers
 from cogeval.store.marks import is_ours, read_marks
 from cogeval.store.places import Place, PlaceLike, place_at
-from cogeval.store.roots import SHARDS
+from cogeval.store.roots import SHARDS, naming_gone
 from cogeval.store.run import RunDir
 from cogeval.store.schema import SCHEMAS, conformed
 from cogeval.store.shards import (
@@ -167,7 +167,7 @@ def recover(run: PlaceLike, prefix: str = "", spool: Path | None = None) -> list
 
     Raises:
         StoreFull: there is no room to seal; the streams stay.
-        RunError: the object store does not take them; the streams stay.
+        RunError: the object store does not take them, and the streams stay; or the run's directory is gone.
     """
     if not prefix:
         tidy(RunDir(run))
@@ -270,7 +270,8 @@ def _from_streams(remains: _Remains, shard_id: str) -> SealedShard | None:
         t: rows.filter(bool_column(np.isin(to_numpy(rows["index"]), whole))).to_batches()
         for t, rows in tables.items()
     }
-    return write_files(remains.shards, name, tuple(whole.tolist()), kept, replace=True)
+    with naming_gone(remains.shards.parent):
+        return write_files(remains.shards, name, tuple(whole.tolist()), kept, replace=True)
 
 
 def _recovered_id(shard_id: str, sums: list[list[int]]) -> str:

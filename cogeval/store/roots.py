@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from cogeval.errors import InputError, few, unknown_name
+from cogeval.errors import InputError, RunError, few, unknown_name
 from cogeval.store.addresses import is_address
 from cogeval.store.places import Place, PlaceLike, place_at
 from cogeval.store.shards import read_checked_json
@@ -45,6 +46,44 @@ def call(run: PlaceLike) -> str:
     if not _PLAIN_PATH.fullmatch(root.uri):  # Hydra's quotes within the shell's
         override = shlex.quote(f'run.root="{root.uri}"')
     return f"{run_id} {override}"
+
+
+def check_there(run: Place, *parts: str) -> None:
+    """Makes sure, of a run that is in use, that nobody has removed its directory.
+
+    Args:
+        run: the run's place; one in an object store has no directory that could be gone.
+        parts: names in it that must be there too.
+
+    Raises:
+        RunError: it is gone.
+    """
+    if run.path is None:
+        return
+    for path in (run.path, *(run.path / part for part in parts)):
+        if not path.exists():
+            what = "the run's directory" if path == run.path else "part of the run's directory"
+            raise RunError(
+                f"{path} is gone: {what} was removed or moved while it was in use; put it back, or start the "
+                "run anew"
+            )
+
+
+@contextlib.contextmanager
+def naming_gone(run: Place) -> Iterator[None]:
+    """Turns "no such file" into an error that says that the run's directory is gone, when it is.
+
+    Args:
+        run: the place of the run that is being written.
+
+    Raises:
+        RunError: it is gone.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        check_there(run, SHARDS, MANIFEST)
+        raise
 
 
 def _is_default(root: Path) -> bool:

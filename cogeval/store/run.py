@@ -22,11 +22,13 @@ from cogeval.core.ranges import to_ranges
 from cogeval.errors import InputError, RunError
 from cogeval.store.beginning import CONFIG, create_run, new_run_id
 from cogeval.store.claims import claim, read_claims
+from cogeval.store.damage import counting
 from cogeval.store.lock import HeldLock, LockHolder, acquire, read_lock
 from cogeval.store.log import AppendLog, Log, read_log
 from cogeval.store.mergers import judged
 from cogeval.store.places import Place, PlaceLike, place_at
-from cogeval.store.roots import MANIFEST, SHARDS, find_run
+from cogeval.store.records import problem_of, read_records
+from cogeval.store.roots import MANIFEST, SHARDS, check_there, find_run, naming_gone
 from cogeval.store.segments import SegmentLog, read_segments
 from cogeval.store.shards import (
     MERGING,
@@ -34,7 +36,6 @@ from cogeval.store.shards import (
     DamagedShard,
     SealedShard,
     ShardRecord,
-    check_record,
     check_schema_version,
     checked_json,
     file_name,
@@ -42,7 +43,6 @@ from cogeval.store.shards import (
     read_checked_json,
     record_name,
     set_aside_name,
-    standing,
 )
 from cogeval.store.sums import sums_of_sealed
 
@@ -124,7 +124,7 @@ class RunDir:
         return cls(find_run(str(ref), root))
 
     def discard(self) -> None:
-        """Removes a run that was made for nothing.
+        """Removes a run that was made for nothing, if it is still there.
 
         Raises:
             RunError: it holds a shard, or part of one.
@@ -142,13 +142,16 @@ class RunDir:
 
         Raises:
             InputError: it is missing, damaged, or of a schema version that this code does not read.
+            RunError: the run's directory is gone.
         """
         path = self.place.where(MANIFEST)
         try:
             manifest = read_checked_json(self.place.read(MANIFEST))
         except (ValueError, OSError) as error:
+            check_there(self.place)
             raise InputError(
-                f"{path} cannot be used: it {_problem(error)}; restore it from a copy, or start the run anew"
+                f"{path} cannot be used: it {problem_of(error)}; restore it from a copy, or start the run "
+                "anew"
             ) from error
         check_schema_version(manifest.get("schema_version"), path)
         return manifest
@@ -176,16 +179,27 @@ class RunDir:
         """Reads every record.
 
         Returns:
-            The records in the order of shard ids, without those of shards that were merged into others;
-            and the shards whose record is damaged, or claims to replace what it does not hold.
+            The records in the order of shard ids, without those of shards that were merged into others,
+            unless these are damaged (see `counting`); and these damaged ones, with what `believed` names.
         """
-        records, damaged = self._read_records(record_name("*"))
+        believed, damaged = self.believed()
+        counted, broken = counting(self.shards, believed)
+        return counted, [*damaged, *broken]
+
+    def believed(self) -> tuple[list[ShardRecord], list[DamagedShard]]:
+        """Reads every record, and looks at no file.
+
+        Returns:
+            The records in the order of shard ids, those of shards that were merged into others too; and the
+            shards whose record is damaged, or claims to replace what it does not hold.
+        """
+        records, damaged = read_records(self.shards)
         believed, unproved = judged(records)
-        return standing(believed), [*damaged, *unproved]
+        return believed, [*damaged, *unproved]
 
     def replaced(self) -> list[tuple[ShardRecord, ShardRecord]]:
         """Shards whose records are still there beside the merged one that replaces them: (old, merged)."""
-        believed, _ = judged(self._read_records(record_name("*"))[0])
+        believed = self.believed()[0]
         by_id = {record.shard_id: record for record in believed}
         return [(by_id[old], record) for record in believed for old in record.merged if old in by_id]
 
@@ -193,17 +207,8 @@ class RunDir:
         """By id of a shard that is named as merged, whether or not it is gone: the record that names it."""
         if not self.shards.names(record_name(f"{MERGING}-*")):
             return {}
-        believed, _ = judged(self._read_records(record_name("*"))[0])
+        believed = self.believed()[0]
         return {shard_id: record for record in believed for shard_id in record.merged}
-
-    def _read_records(self, pattern: str) -> tuple[list[ShardRecord], list[DamagedShard]]:
-        records, damaged = [], []
-        for name, data in self.shards.read_each(self.shards.names(pattern)):
-            try:
-                records.append(_read_record(self.shards, name, data))
-            except (ValueError, OSError) as error:
-                damaged.append(DamagedShard(name.removesuffix(".json"), name, _problem(error), None))
-        return records, damaged
 
     def records(self) -> list[ShardRecord]:
         """The readable records, in the order of shard ids; `scan` names the others too."""
@@ -226,7 +231,7 @@ class RunDir:
 
         Raises:
             ValueError: the indexes are not exactly those of the shard.
-            RunError: the shard's files are missing, or another shard of that id is committed.
+            RunError: the shard's files or the whole run are gone, or another shard of that id is committed.
             StoreFull: there is no room; the shard stays uncommitted and can be recovered.
         """
         wins, copies = set(accepted), set(superseded)
@@ -256,18 +261,20 @@ class RunDir:
 
         Raises:
             FileExistsError: there is a record of that shard.
-            RunError: another driver has taken the lock.
+            RunError: another driver has taken the lock, or the run's directory is gone.
             StoreFull: there is no room.
         """
         self._check_lock()
         name = record_name(record.shard_id)
-        self.shards.publish(name, checked_json(msgspec.to_builtins(record)), replace=False)
+        with naming_gone(self.place):
+            self.shards.publish(name, checked_json(msgspec.to_builtins(record)), replace=False)
 
     def _check_files(self, sealed: SealedShard) -> None:
         for table, seal in sealed.files.items():
             name = file_name(sealed.shard_id, table)
             size = self.shards.size(name) or 0
             if size != seal.size:
+                check_there(self.place, SHARDS, MANIFEST)
                 raise RunError(
                     f"expected {seal.size} bytes in {self.shards.where(name)} to commit it, got {size}; "
                     "is run.root a directory that every node shares?"
@@ -299,7 +306,8 @@ class RunDir:
             damaged: as reading found it.
         """
         self._check_lock()
-        self.shards.rename(record_name(damaged.shard_id), set_aside_name(damaged.shard_id))
+        with naming_gone(self.place):
+            self.shards.rename(record_name(damaged.shard_id), set_aside_name(damaged.shard_id))
 
     def append_log(self, line: Mapping[str, Any]) -> None:
         """Appends one event to the ledger's log; only the holder of the lock may.
@@ -308,11 +316,13 @@ class RunDir:
             line: JSON values, at least one member.
 
         Raises:
+            RunError: another driver has taken the lock, or the run's directory is gone.
             StoreFull: there is no room.
         """
-        if self._log is None:
-            self._log = self._open_log()
         self._check_lock()
+        if self._log is None:
+            with naming_gone(self.place):
+                self._log = self._open_log()
         self._log.append(line)
 
     def log_lines(self) -> list[dict[str, Any]]:
@@ -343,13 +353,15 @@ class RunDir:
 
         Raises:
             InputError: another driver holds it, or the directory cannot be written.
+            RunError: the directory is gone.
         """
         self.place = self.place.patient()  # a store that is away for a minute must not end what writes
         self.shards = self.place.sub(SHARDS)
         try:
             if self.place.path is None:
                 return claim(self.place.sub(LOCK), self.run_id)
-            return acquire(self.place.path / LOCK, self.run_id)
+            with naming_gone(self.place):
+                return acquire(self.place.path / LOCK, self.run_id)
         except OSError as error:
             raise InputError(
                 f"expected to be able to write {self.place.where()} to lock the run, got: {error.strerror}"
@@ -369,7 +381,8 @@ class RunDir:
                 held.release()
 
     def _check_lock(self) -> None:
-        """Raises a RunError when another driver has taken the lock that this one holds."""
+        """Raises a RunError when another driver has taken the lock that is held, or the run is gone."""
+        check_there(self.place)  # an open log takes lines though its file is removed
         if self._lock is not None:
             self._lock.check()
 
@@ -378,19 +391,3 @@ class RunDir:
         if self._log is not None:
             self._log.close()
             self._log = None
-
-
-def _read_record(shards: Place, name: str, data: bytes | OSError) -> ShardRecord:
-    if isinstance(data, OSError):
-        raise data
-    value = read_checked_json(data)
-    check_schema_version(value.get("schema_version"), shards.where(name))
-    record = msgspec.convert(value, ShardRecord)
-    if name != record_name(record.shard_id):
-        raise ValueError(f"is the record of shard {record.shard_id} under another name")
-    check_record(record)
-    return record
-
-
-def _problem(error: Exception) -> str:
-    return f"cannot be read ({error.strerror})" if isinstance(error, OSError) else str(error)

@@ -123,6 +123,12 @@ class DamagedShard(msgspec.Struct, frozen=True):
     file: str  # name of the damaged file
     problem: str  # what is wrong with it
     num_episodes: int | None  # accepted episodes that it held; None: its record is unreadable
+    num_elsewhere: int = 0  # of these, that count in shards which it was to replace and which are still there
+
+    @property
+    def is_held_elsewhere(self) -> bool:
+        """True when no episode is lost with it: there is nothing to play again."""
+        return self.num_elsewhere > 0 and self.num_elsewhere == self.num_episodes
 
     def message(self, run: str) -> str:
         """One line for people, with the way out.
@@ -131,10 +137,18 @@ class DamagedShard(msgspec.Struct, frozen=True):
             run: how to name the run on the command line.
         """
         held = "an unknown number of" if self.num_episodes is None else f"{self.num_episodes:,}"
-        return (
-            f"shard {self.shard_id} is damaged: {self.file} {self.problem}. It held {held} episodes, which "
-            f"are left out; `cogeval resume {run}` plays them again"
-        )
+        told = f"shard {self.shard_id} is damaged: {self.file} {self.problem}. It held {held} episodes, "
+        if self.is_held_elsewhere:
+            return (
+                f"{told}which all count, for the shards merged into it are still there; "
+                f"`cogeval resume {run}` or compact sets it aside, and plays none of them again"
+            )
+        if self.num_elsewhere and self.num_episodes is not None:
+            return (
+                f"{told}{self.num_elsewhere:,} of which count, for shards merged into it are still there; "
+                f"`cogeval resume {run}` plays the other {self.num_episodes - self.num_elsewhere:,} again"
+            )
+        return f"{told}which are left out; `cogeval resume {run}` plays them again"
 
 
 def check_schema_version(version: object, where: str) -> None:

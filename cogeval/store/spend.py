@@ -19,6 +19,7 @@ import msgspec
 from cogeval.core.budget import Recent
 from cogeval.store.marks import has_streams, put_mark
 from cogeval.store.places import PlaceLike, place_at
+from cogeval.store.roots import naming_gone
 from cogeval.store.run import RunDir
 from cogeval.store.spool import make_spool, spool_of, spools_of
 from cogeval.store.totals import Totals, totals_of
@@ -32,6 +33,9 @@ class SpendFile:
 
     Args:
         run_path: the run's place.
+
+    Raises:
+        RunError: the run's directory is gone.
     """
 
     __slots__ = ("_fd", "_width")
@@ -42,7 +46,8 @@ class SpendFile:
         if place.path is None:  # found again wherever the temporary directory is then
             put_mark(place, directory, is_emptied=not has_streams(directory))
             make_spool(directory)
-        self._fd = os.open(directory / _FILE, os.O_WRONLY | os.O_CREAT, 0o644)
+        with naming_gone(place):
+            self._fd = os.open(directory / _FILE, os.O_WRONLY | os.O_CREAT, 0o644)
         self._width = max(_WIDTH, os.fstat(self._fd).st_size)
 
     def write(

@@ -16,12 +16,15 @@ import stat
 import tempfile
 from pathlib import Path
 
-from cogeval.errors import InputError, RunError
+from cogeval.errors import InputError, RunError, few
 from cogeval.store.files import naming_full_disk
-from cogeval.store.marks import has_streams, is_ours, put_mark, read_marks
+from cogeval.store.marks import SPOOLS, Mark, has_streams, is_ours, put_mark, read_marks
 from cogeval.store.places import Place, PlaceLike, place_at
 from cogeval.store.roots import SHARDS
 from cogeval.store.run import RunDir
+
+_MOST_TOLD = 3  # directories in warnings
+_MOST_SHOWN = 200  # characters of a path there
 
 
 def spool_of(run: PlaceLike) -> Path:
@@ -66,7 +69,7 @@ def spools_of(run: PlaceLike) -> list[Path]:
 
 def _is_spool(spool: Path, present: Path) -> bool:
     """True when what a mark names is a spool of the run's; others may be able to write into the store."""
-    return spool.is_absolute() and spool.name == present.name and is_ours(spool)
+    return spool.name == present.name and is_ours(spool)
 
 
 def open_spool(run: Place, spool: Path) -> None:
@@ -106,7 +109,7 @@ def leave_spool(run: Place, spool: Path) -> None:
 
 
 def out_of_reach(run: Place) -> list[str]:
-    """Where streams of a run may lie that a resume on this host does not see, in a sentence each.
+    """Where streams of a run may lie that a resume on this host does not see: a few sentences, however many.
 
     Args:
         run: the run's place.
@@ -118,20 +121,36 @@ def out_of_reach(run: Place) -> list[str]:
     marks = [mark for mark in read_marks(run) if not mark.is_emptied]
     if not marks:
         return []
-    present, told = spool_of(run), []
-    for mark in marks:
-        if not mark.is_here:
-            told.append(
-                f"open shards of {run.name} may lie on {mark.host} in {mark.directory}: resume there, or on "
-                "a cluster with that node, or their episodes are played again"
-            )
-        elif not _is_spool(Path(mark.directory), present):
-            told.append(
-                f"open shards of {run.name} lay on this host ({mark.host}) in {mark.directory}, which is "
-                "gone or no directory of ours alone: put it back before you resume, or their episodes are "
-                "played again"
-            )
+    present = spool_of(run)
+    unseen = [mark for mark in marks if not (mark.is_here and _is_spool(Path(mark.directory), present))]
+    told = [_unseen(run.name, mark) for mark in unseen[:_MOST_TOLD]]
+    if rest := unseen[_MOST_TOLD:]:
+        hosts = sorted({_shortened(mark.host) for mark in rest})
+        told.append(
+            f"the same of {len(rest):,} more directories of open shards of {run.name}, on "
+            f"{few(hosts, _MOST_TOLD)}; each is named in {run.where(SPOOLS)}"
+        )
     return told
+
+
+def _unseen(name: str, mark: Mark) -> str:
+    """What a mark of a directory that is not seen here means for who resumes its run."""
+    host, directory = _shortened(mark.host), _shortened(mark.directory)
+    if not mark.is_here:
+        return (
+            f"open shards of {name} may lie on {host} in {directory}: resume there, or on "
+            "a cluster with that node, or their episodes are played again"
+        )
+    return (
+        f"open shards of {name} lay on this host ({host}) in {directory}, which is "
+        "gone or no directory of ours alone: put it back before you resume, or their episodes are "
+        "played again"
+    )
+
+
+def _shortened(text: str) -> str:
+    """A name or path for a message, without its middle when it is long."""
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN // 2]}...{text[-_MOST_SHOWN // 2 :]}"
 
 
 def make_spool(spool: Path) -> None:

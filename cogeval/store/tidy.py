@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cogeval.store.intact import find_damage
+from cogeval.store.damage import find_damage
 from cogeval.store.run import RunDir
 from cogeval.store.shards import (
     TABLES,
@@ -36,18 +36,18 @@ def tidy(run: RunDir, merged: Sequence[ShardRecord] | None = None) -> list[Damag
         The merged shards that were set aside.
     """
     names, aside = set(run.shards.names()), []
-    records, unproved = (merged, []) if merged is not None else run.scan()
-    for claim in unproved:
-        if claim.num_episodes is not None:  # its record can be read, and is false
-            run.set_aside(claim)
-            aside.append(claim)
+    records, broken = (merged, []) if merged is not None else run.scan()
+    for shard in broken:
+        if shard.num_episodes is not None:  # its record can be read, and is false, or hides nothing
+            run.set_aside(shard)
+            aside.append(shard)
     for record in records:
         # Without a record it may be a shard that nobody has committed: recovery looks what is in it.
         olds = [shard_id for shard_id in record.merged if record_name(shard_id) in names]
         left = [name for shard_id in olds for name in _names(shard_id) if name in names]
         if not left:
             continue
-        damage = find_damage(run, record)
+        damage = find_damage(run.shards, record)
         if damage is not None:
             run.set_aside(damage)
             aside.append(damage)

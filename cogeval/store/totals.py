@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cogeval.core.record import run_digest
-from cogeval.store.intact import Shard, find_damage, iter_shards, read_shard
+from cogeval.store.damage import counting, find_damage
+from cogeval.store.intact import Shard, iter_shards, read_shard
 from cogeval.store.run import RunDir
-from cogeval.store.shards import DamagedShard, ShardRecord, Sums, records_seal
+from cogeval.store.shards import DamagedShard, ShardRecord, Sums, records_seal, standing
 from cogeval.store.sums import SUMMED, added, sums_of_ranges
 
 SMALL_BYTES: Final = 64_000_000
@@ -92,11 +93,19 @@ def totals_of(run: RunDir, known: KnownShards | None = None) -> Totals:
         known: what an earlier look found out; what this one does is added.
     """
     known = known or KnownShards()
-    records, damaged = run.scan()
-    is_small = sum(record.num_bytes for record in records) <= SMALL_BYTES
+    believed, damaged = run.believed()
+    is_small = sum(record.num_bytes for record in standing(believed)) <= SMALL_BYTES
+
+    def look(record: ShardRecord) -> DamagedShard | None:
+        if record.shard_id in known.intact:
+            return None
+        return find_damage(run.shards, record, verify=is_small)
+
+    records, broken = counting(run.shards, believed, look)
+    damaged += broken
     kept: list[ShardRecord] = []
     for record in records:
-        problem = None if record.shard_id in known.intact else find_damage(run, record, verify=is_small)
+        problem = look(record)
         if problem is None and record.shard_id not in known.sums:
             sums = shard_sums(run, record)
             if isinstance(sums, DamagedShard):

@@ -24,7 +24,7 @@ from cogeval.store.batches import EpisodeBuffer
 from cogeval.store.files import naming_full_disk, write_all
 from cogeval.store.final import FinalFile
 from cogeval.store.places import PlaceLike, place_at
-from cogeval.store.roots import SHARDS
+from cogeval.store.roots import MANIFEST, SHARDS, check_there, naming_gone
 from cogeval.store.schema import SCHEMAS
 from cogeval.store.shards import (
     TABLES,
@@ -128,7 +128,7 @@ class ShardWriter:
 
         Raises:
             StoreFull: there is no room; what was flushed before can be recovered.
-            RunError: the shard is sealed, or an earlier write failed.
+            RunError: the shard is sealed, an earlier write failed, or the run's directory is gone.
         """
         self._check_open()
         num = len(self._buffer)
@@ -153,7 +153,8 @@ class ShardWriter:
             open_spool(self._place, self._spool)
             with suppress(FileNotFoundError):
                 return HotStreams(self._spool, self.shard_id)
-        return HotStreams(self._spool, self.shard_id)
+        with naming_gone(self._place):
+            return HotStreams(self._spool, self.shard_id)
 
     def seal(self) -> SealedShard:
         """Finishes the shard: flushes the rest and writes the final files.
@@ -166,8 +167,9 @@ class ShardWriter:
 
         Raises:
             StoreFull: there is no room; what was flushed can be recovered.
-            RunError: the shard is empty or closed, or was recovered by the driver meanwhile; or the object
-                store does not take it, and what was flushed can be recovered on this host.
+            RunError: the shard is empty or closed, or was recovered by the driver meanwhile; or the run's
+                directory is gone; or the object store does not take it, and what was flushed can be
+                recovered on this host.
         """
         self.flush()
         if not self._indexes:
@@ -182,6 +184,7 @@ class ShardWriter:
                 leave_spool(self._place, self._spool)
             return sealed
         except (FileExistsError, FileNotFoundError) as error:
+            check_there(self._place, SHARDS, MANIFEST)
             raise RunError(
                 f"shard {self.shard_id} was recovered while its worker still wrote it; its worker must stop"
             ) from error

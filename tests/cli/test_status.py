@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from cogeval.cli import status
+from cogeval.cli import status, watching
 from cogeval.cli.picturing import line_of
-from cogeval.cli.standing import PACE_S, _pace
+from cogeval.cli.standing import PACE_S, _pace, standing
 from cogeval.cli.watching import DIGEST_S, GRACE_S, wait_for_run, watch
-from cogeval.store import intact, totals
+from cogeval.store import damage, intact, totals
 from cogeval.store.lock import LockHolder
 from cogeval.store.run import RunDir
 from cogeval.store.shards import Sums, checked_json, read_checked_json
@@ -41,7 +41,8 @@ def test_records_alone_are_read_in_a_run_that_is_not_small(
     def never(*_: Any) -> None:
         raise AssertionError("a file of rows was opened")
 
-    monkeypatch.setattr(intact, "_checked_bytes", never)
+    for module in (damage, intact):
+        monkeypatch.setattr(module, "checked_bytes", never)
     said = cogeval("status", "latest", "--json").json
     assert (said["digest"], said["checked"]) == (None, "sizes")
     assert {**said, "digest": before["digest"], "checked": "checksums"} == before
@@ -169,6 +170,29 @@ def test_watching_the_latest_run_waits_for_the_first_one(cogeval, make_run, caps
     assert cogeval("status", "latest", "--watch").code == 0
 
 
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_who_watches_a_run_that_was_complete_already_is_told_so(cogeval, make_run, flags: list[str]) -> None:
+    make_run(name="old")
+    answer = cogeval("status", "latest", "--watch", *flags)
+    assert answer.code == 0
+    assert answer.err == (
+        "cogeval: old was complete already; to watch another run, begin it first, or name it\n"
+    )
+    assert answer.out.count("\n") == 1
+
+
+def test_who_watches_a_run_until_it_is_complete_is_told_nothing_of_that(
+    make_run, monkeypatch, capsys
+) -> None:
+    run = make_run(name="now")
+    looks = [{**standing(run), "state": "running"}, standing(run), standing(run)]
+    monkeypatch.setattr(watching, "standing", lambda *_, **__: looks.pop(0))
+    assert watch(run, as_json=False, sleep=lambda _: None) == 0
+    out, err = capsys.readouterr()
+    assert [line.partition(",")[0] for line in out.splitlines()] == ["running", "complete"]
+    assert err == ""
+
+
 def test_watching_gives_up_when_nobody_drives_the_run(cogeval, make_run, capsys) -> None:
     run = make_run(done=5)
     waits: list[float] = []
@@ -177,6 +201,23 @@ def test_watching_gives_up_when_nobody_drives_the_run(cogeval, make_run, capsys)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "interrupted, 5 of 8 episodes, 0 faults"
     assert lines[-1] == f"To play what is missing: cogeval resume {run.run_id}"
+
+
+@pytest.mark.parametrize(
+    ("address", "is_named"),
+    [("10.0.0.5:6379", True), ("ray://head:10001", True), ("auto", False), ("local", False), (None, False)],
+)
+def test_who_goes_on_is_told_what_to_add_where_a_named_cluster_is_gone(
+    cogeval, make_run, address: str | None, is_named: bool
+) -> None:
+    run = make_run(*([f"cluster.address={address}"] if address else []), done=5)
+    told = cogeval("status", "latest").out.splitlines()[-1]
+    begun = f"To play what is missing: cogeval resume {run.run_id}"
+    if is_named:
+        assert told.startswith(f"{begun} (on the cluster at {address}, as before; where that is gone, ")
+        assert "add cluster.address=null" in told
+    else:
+        assert told == begun
 
 
 def test_watching_goes_on_while_somebody_drives_and_stops_at_ctrl_c(make_run, capsys) -> None:

@@ -32,7 +32,7 @@ def place(request, tmp_path):
 def test_a_name_has_its_whole_content_or_does_not_exist(place):
     assert place.names() == []
     assert place.size("x") is None
-    place.make()
+    place.make(new=True)
     with pytest.raises(FileNotFoundError):
         place.read("x")
     place.publish("x", b"one", replace=False)
@@ -44,7 +44,7 @@ def test_a_name_has_its_whole_content_or_does_not_exist(place):
 
 
 def test_names_are_listed_moved_and_removed(place):
-    place.make()
+    place.make(new=True)
     place.sub("deep").make()
     for name in ("b.json", "a.json", "c.txt"):
         place.publish(name, name.encode(), replace=False)
@@ -76,7 +76,7 @@ def test_places_know_their_names_and_parents(place):
 
 def test_runs_are_found_by_their_manifests(place):
     for name in ("run-1", "run-2", "none"):
-        place.sub(name).make()
+        place.sub(name).make(new=True)
     for name in ("run-1", "run-2"):
         place.sub(name).publish(MANIFEST, b"{}", replace=False)
     assert [run.name for run in list_runs(place)] == ["run-1", "run-2"]

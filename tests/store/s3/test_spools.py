@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import socket
@@ -111,6 +112,14 @@ def test_an_episode_is_kept_though_its_spool_cannot_be_marked(port, request, tem
         proxy.close()
 
 
+def forge(run, directory, host=None, name=None):
+    """Puts what may be no mark of ours where marks are, by default under the name that it would have."""
+    host = socket.gethostname() if host is None else host
+    digest = hashlib.sha256(f"{host} {directory}".encode()).hexdigest()[:12]
+    data = msgspec.json.encode(Mark(host, directory))
+    run.place.sub(SPOOLS).publish(name or f"{host[:60] or '_'}-{digest}.json", data, replace=True)
+
+
 @pytest.mark.parametrize("kind", ["link", "open to others", "of another run", "a file", "relative"])
 def test_a_mark_leads_into_no_directory_but_a_private_one_of_this_run(loose, temporary, tmp_path, kind):
     filled(loose).close()
@@ -129,11 +138,8 @@ def test_a_mark_leads_into_no_directory_but_a_private_one_of_this_run(loose, tem
         shutil.rmtree(spool)
         spool.write_text("")
     else:
-        mark = Mark(socket.gethostname(), os.path.relpath(spool))
         spool.rename(elsewhere)
-        loose.place.sub(SPOOLS).publish(
-            f"{socket.gethostname()}-x.json", msgspec.json.encode(mark), replace=True
-        )
+        forge(loose, os.path.relpath(spool))
     held = sorted(path.name for path in elsewhere.iterdir()) if elsewhere.exists() else []
     assert spools_of(loose.place) == [spool_of(loose.place)]
     assert (hot_shards(loose.place), recover(loose.place)) == ([], [])
@@ -147,6 +153,73 @@ def test_a_mark_that_cannot_be_read_is_left_out(loose, data):
     loose.place.sub(SPOOLS).publish(f"{socket.gethostname()}-x.json", data, replace=True)
     assert len(read_marks(loose.place)) == 1
     assert hot_shards(loose.place) == ["w0-0000"]
+
+
+@pytest.mark.parametrize("host", [None, "node-7"])
+@pytest.mark.parametrize(
+    "directory",
+    [
+        "/somewhere/\0x",
+        "/somewhere/\0/{spool}",
+        "",
+        "/",
+        "{spool}",
+        "somewhere/{spool}",
+        "/somewhere/../{spool}",
+        "/somewhere//{spool}",
+        "/somewhere/{spool}/",
+        "/somewhere/other-0123456789ab",
+        "/somewhere/run-1",
+        "/somewhere/run-1-0123456789AB",
+        f"/{'x' * 256}/{{spool}}",
+        f"{'/x' * 2100}/{{spool}}",
+        f"/{'x' * 100_000}",
+    ],
+    ids=range(15),
+)
+def test_a_mark_that_none_of_us_can_have_written_is_none_for_all_who_read_marks(loose, host, directory):
+    filled(loose).close()
+    ours = read_marks(loose.place)
+    forge(loose, directory.format(spool="run-1-0123456789ab"), host)
+    assert read_marks(loose.place) == ours == read_marks(loose.place, here=True)
+    assert out_of_reach(loose.place) == []
+    assert spools_of(loose.place) == [spool_of(loose.place)]
+    assert (hot_shards(loose.place), filed_usd(loose.uri)) == (["w0-0000"], 0.0)
+    commit_all(loose, recover(loose.place))
+    assert recorded(loose) == list(range(6))
+
+
+def test_a_mark_under_another_name_than_its_own_or_of_a_host_that_cannot_be_is_none(loose):
+    filled(loose).close()
+    ours = read_marks(loose.place)
+    forge(loose, "/somewhere/run-1-0123456789ab", name=f"{socket.gethostname()}-x.json")
+    forge(loose, "/somewhere/run-1-0123456789ab", host="")
+    forge(loose, "/somewhere/run-1-0123456789ab", host="n" * 256)
+    assert len(loose.place.sub(SPOOLS).names()) == 4
+    assert read_marks(loose.place) == ours
+    forge(loose, "/somewhere/run-1-0123456789ab", host="node-7")
+    assert Mark("node-7", "/somewhere/run-1-0123456789ab") in read_marks(loose.place)
+
+
+def test_however_many_directories_are_out_of_reach_a_few_are_named_and_the_rest_counted(loose, capsys):
+    for number in range(12):
+        forge(loose, f"/somewhere/{number}/run-1-0123456789ab", f"node-{number:02d}")
+    lines = asked(loose, capsys)
+    assert [
+        f"may lie on node-{number:02d} in /somewhere/{number}/run-1-" in lines[number] for number in range(3)
+    ] == [True] * 3
+    assert lines[3:] == [
+        "cogeval: warning: the same of 9 more directories of open shards of run-1, on node-03, node-04, "
+        f"node-05 and 6 more; each is named in {loose.place.where(SPOOLS)}"
+    ]
+
+
+def test_a_long_path_is_named_by_its_beginning_and_its_end(loose, capsys):
+    forge(loose, f"/begin{'/x' * 2000}/run-1-0123456789ab", "node-7")
+    (line,) = asked(loose, capsys)
+    assert "in /begin/x/x" in line
+    assert "/x/x/run-1-0123456789ab: resume there" in line
+    assert len(line) < 450
 
 
 def test_a_present_spool_that_is_a_link_is_not_followed(loose, tmp_path):
