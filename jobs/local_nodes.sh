@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Plays a run on a cluster of NODES nodes on this machine (Linux), a rehearsal of a real one:
 #   NODES=3 CPUS_PER_NODE=2 jobs/local_nodes.sh game=cogz schedule.blocks=200
+# With RUN_ID=ladder-7 the run is called so, and gone on with if it is there.
 # The cluster is its own: free ports, its own token and directory, and gone when the run ends.
 set -euo pipefail
 nodes=${NODES:-3}
@@ -9,6 +10,7 @@ home=$(mktemp -d "${TMPDIR:-/tmp}/cogeval-nodes-XXXXXX") # a short path: sockets
 pids=()
 
 # By process id: `ray stop` would end every Ray of this machine.
+# shellcheck disable=SC2329 # the trap calls it
 finish() {
   for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
   wait
@@ -54,7 +56,28 @@ for word in "$@"; do [[ $word != run.root=* ]] || root=("$word"); done
 say "$nodes nodes are up at $address; from another terminal, in this directory:"
 say "  cogeval status latest --watch${root[*]:+ $(printf '%q' "${root[@]}")}"
 
-cogeval run cluster.address="$address" "$@" &
+run_id() { # of the run with that name, or that begins so, or is the latest; nothing where there is none
+  cogeval status "$1" "${root[@]}" --json 2>/dev/null | sed -n 's/.*"run_id": *"\([^"]*\)".*/\1/p'
+}
+words=(run cluster.address="$address" "$@")
+if [[ -n ${RUN_ID:-} ]]; then
+  words+=(run.id="$RUN_ID")
+  # A run has its own configuration: of the arguments only where it is, and how much is shown, are for `resume`.
+  if [[ $(run_id "$RUN_ID") == "$RUN_ID" ]]; then
+    words=(resume "$RUN_ID" "${root[@]}" cluster.address="$address")
+    for word in "$@"; do [[ $word != --quiet && $word != --json ]] || words+=("$word"); done
+  fi
+fi
+cogeval "${words[@]}" &
 run=$!
 pids+=("$run")
-wait "$run"
+code=0
+{ wait "$run"; } 2>/dev/null || code=$? # else bash writes of its death into the line of its progress
+if ((code > 128 && code != 130 && code != 141)); then # a signal ended it before it could say anything
+  printf '\n' >&2
+  say "the run was ended by signal $((code - 128)); what had ended of it is kept, go on with one of:"
+  id=$(run_id "${RUN_ID:-latest}" || true)
+  say "  RUN_ID=${id:-RUN} jobs/local_nodes.sh${root[*]:+ $(printf '%q' "${root[@]}")}"
+  say "  cogeval resume ${id:-RUN}${root[*]:+ $(printf '%q' "${root[@]}")} cluster.address=null"
+fi
+exit "$code"

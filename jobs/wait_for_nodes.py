@@ -1,6 +1,8 @@
 """Waits until a Ray cluster has so many nodes, and prints its address.
 
-A run starts one worker for each CPU that is there when it starts: nodes that come later play nothing.
+A run starts one worker for each CPU that is there. Nodes that come later get theirs where cluster.workers is
+null; but what is checked before a run (do all nodes share its directory, does a seat actor fit) is checked of
+those that are there.
 
     python jobs/wait_for_nodes.py --address HOST:PORT 4
 """

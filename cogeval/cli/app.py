@@ -38,10 +38,10 @@ def run_command(argv: Sequence[str]) -> int:
         # Nobody reads on (`| head`): leave nothing in the buffer for the interpreter to fail on.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOBODY_READS
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         if debug:
             traceback.print_exc()
-        complain("interrupted")
+        complain(one_line(error) or "interrupted")
         return INTERRUPTED
     except RunError as error:
         if debug:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from cogeval import __version__
 from cogeval.agents.llm import LlmSeat
-from cogeval.cli.app import INTERRUPTED, PAUSED, complain, one_line
+from cogeval.cli.app import INTERRUPTED, PAUSED, complain
 from cogeval.cli.continuing import elsewhere, enough_usd, fewer_at_once, resuming
+from cogeval.cli.endings import Interrupted, failed
 from cogeval.cli.environment import package_versions, python_version
 from cogeval.cli.output import counted, print_json, show, warn
 from cogeval.cli.plan import make_plan
@@ -28,6 +29,7 @@ from cogeval.cli.recorded import void_reasons
 from cogeval.cli.settings import called
 from cogeval.cli.summing import sum_up, summary_json
 from cogeval.cli.tracking import LiveTracking, ended_ms
+from cogeval.cluster.signals import terminable
 from cogeval.config import Config, Experiment, build_plan, cluster_options, config_to_yaml, make_importable
 from cogeval.config.accounts import accounts_of, check_used, run_prices
 from cogeval.core.local_quota import dollars
@@ -69,18 +71,6 @@ class Played:
     rate_s: float
     track_s: float
     overrides: tuple[str, ...] = ()
-
-
-class Failed(RunError):  # noqa: N818 - says what is, as the messages do
-    """A stretch of playing ended before its end; among warnings, its line is known by its first word.
-
-    Args:
-        why: the reason, and the command that goes on, in one line.
-    """
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"failed: {why}")
-        self.why = why
 
 
 def new_run(experiment: Experiment) -> RunDir:
@@ -200,7 +190,28 @@ def play(
 
     Raises:
         RunError: the run cannot go on; the message names the command that resumes it.
+        Interrupted: as it began, or as it was rated; the message names that command too.
     """
+    command, where = resuming(run, overrides), elsewhere(experiment.config.cluster.address)
+    try:
+        with terminable():
+            return _played(run, experiment, quiet=quiet, ladder=ladder, overrides=overrides)
+    except InputError:  # those say their own way out
+        if is_new:
+            _discard(run)
+        raise
+    except (KeyboardInterrupt, SystemExit) as error:  # Ray makes the latter of SIGTERM
+        raise Interrupted(f"interrupted; go on with: {command}{where}") from error
+    except (RunError, OSError) as error:
+        said = failed(error, run, command, where)
+        if said is None or said is error:
+            raise
+        raise said from error
+
+
+def _played(
+    run: RunDir, experiment: Experiment, *, quiet: bool, ladder: bool, overrides: tuple[str, ...]
+) -> Played:
     config = experiment.config
     tracking = None
     try:
@@ -222,15 +233,6 @@ def play(
                 is_tracked = tracking.finish(summary, ended_ms(run), **waiting) is not None
         track_s = time.monotonic() - rated_at
         return Played(run, experiment, outcome, summary, is_tracked, rated_at - driven_at, track_s, overrides)
-    except RunError as error:
-        if isinstance(error, InputError):  # those say their own way out
-            if is_new:
-                _discard(run)
-            raise
-        error.add_note(f"to go on: {resuming(run, overrides)}{elsewhere(config.cluster.address)}")
-        if error.exit_code != Failed.exit_code:
-            raise
-        raise Failed(one_line(error)) from error
     finally:
         if tracking is not None:
             tracking.abandon()

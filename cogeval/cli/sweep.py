@@ -14,10 +14,11 @@ from rich.text import Text
 from cogeval.cli.app import INTERRUPTED, complain, one_line
 from cogeval.cli.arguments import Arguments
 from cogeval.cli.composing import Composer
+from cogeval.cli.endings import Failed, Interrupted
 from cogeval.cli.output import counted, print_json, show
 from cogeval.cli.plan import show_plan
 from cogeval.cli.program import typed
-from cogeval.cli.session import Failed, Played, check_places, new_run, outcome_json, play, warn_of_voids
+from cogeval.cli.session import Played, check_places, new_run, outcome_json, play, warn_of_voids
 from cogeval.cli.settings import called
 from cogeval.config import Experiment, build_experiment, read_config
 from cogeval.config.accounts import accounts_of, check_used
@@ -75,6 +76,10 @@ def sweep(composer: Composer, arguments: Arguments) -> int:
             code = code or error.exit_code
             results.append((job, error))
             continue
+        except Interrupted as error:
+            code = INTERRUPTED
+            complain(f"{one_line(error)}; not begun: {counted(len(jobs) - number, 'job')}")
+            break
         results.append((job, played))
         if played.outcome.interrupted:
             code = INTERRUPTED

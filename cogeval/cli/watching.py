@@ -53,10 +53,12 @@ def watch(run: RunDir, *, as_json: bool, sleep: Callable[[float], None] = time.s
     every_s = REDRAW_S if on_terminal else PLAIN_EVERY_S
     try:
         with _drawing(run) if on_terminal else _writing(as_json=as_json) as shown:
-            facts = _look_on(run, shown, every_s, sleep)
+            facts, num_looks = _look_on(run, shown, every_s, sleep)
     except KeyboardInterrupt:  # the way to leave: nothing is amiss
         return INTERRUPTED
     warn_of(facts, run)
+    if num_looks == 1 and facts["state"] == COMPLETE:
+        complain(f"{run.run_id} was complete already; to watch another run, begin it first, or name it")
     if not as_json:
         show(*way_out(facts, run))
     return 0
@@ -82,21 +84,25 @@ def wait_for_run(root: str, *, sleep: Callable[[float], None] = time.sleep) -> b
     return True
 
 
-def _look_on(run: RunDir, shown: Show, every_s: float, sleep: Callable[[float], None]) -> dict[str, Any]:
-    """Looks until the run has ended; gives the last look."""
+def _look_on(
+    run: RunDir, shown: Show, every_s: float, sleep: Callable[[float], None]
+) -> tuple[dict[str, Any], int]:
+    """Looks until the run has ended; gives the last look, and how many there were."""
     known = KnownShards()
     idle_s = 0.0
+    num_looks = 0
     while True:
+        num_looks += 1
         began = time.monotonic()
         facts = standing(run, known, digest=False)
         if facts["state"] == COMPLETE:
             facts = _with_digest(run, known, sleep)
             shown(facts)
-            return facts
+            return facts, num_looks
         shown(facts)
         idle_s = 0.0 if facts["state"] == RUNNING else idle_s + every_s
         if idle_s > GRACE_S:
-            return facts
+            return facts, num_looks
         sleep(max(0.1, every_s - (time.monotonic() - began)))
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cogeval import __version__
-from cogeval.cluster.logs import FOLDER, RunLog
+from cogeval.cluster.logs import FOLDER, RunLog, brief
 from cogeval.cluster.meters import Sink
 from cogeval.cluster.progress import Outcome, Progress
 from cogeval.cluster.seat_pool import Loss
@@ -92,8 +92,14 @@ class Chronicle:
         if not self._has_started:
             self.started(end.progress, 0)
         seconds = round(time.monotonic() - self._began, 3)
-        recorded = end.progress.recorded
-        self._log.end("driver_ended", **_how(end, failure), recorded=recorded, seconds=seconds)
+        progress = end.progress
+        self._log.end(
+            "driver_ended",
+            **_how(end, failure),
+            recorded=progress.recorded,
+            finished=progress.finished,
+            seconds=seconds,
+        )
 
     def close(self) -> None:
         """Closes the log."""
@@ -109,6 +115,10 @@ class Chronicle:
                 self._log.event("void", episode=index, reason=reason)
                 self._sink.add("cogeval_void", 1, {})
 
+    def welcomed(self, worker: str, host: str, node_id: str) -> None:
+        """A worker is ready to play, at the start, after a loss, or on a node that joined."""
+        self._log.event("worker_started", started=worker, host=host, node=node_id)
+
     def lost(self, worker: str, num_out: int, why: str) -> None:
         """A worker died or was given up.
 
@@ -117,15 +127,14 @@ class Chronicle:
             num_out: episodes that it held; they are played again.
             why: what was seen of it.
         """
-        self._log.event("worker_lost", lost=worker, episodes=num_out, reason=why)
+        self._log.event("worker_lost", lost=worker, episodes=num_out, reason=brief(why))
         self._sink.add("cogeval_lost_workers", 1, {})
         self._sink.add("cogeval_retries", num_out, {})
 
     def lost_seat_actor(self, loss: Loss) -> None:
         """A seat actor died or was ended; another takes its place."""
-        self._log.event(
-            "seat_actor_lost", agent=loss.agent, replica=loss.replica, why=loss.why, detail=loss.detail
-        )
+        known = {"detail": brief(loss.detail)} if loss.detail else {}
+        self._log.event("seat_actor_lost", agent=loss.agent, replica=loss.replica, why=loss.why, **known)
         self._sink.add("cogeval_lost_seat_actors", 1, {"agent": loss.agent})
 
     def refused_node(self, node_id: str, why: str) -> None:
@@ -140,10 +149,10 @@ class Chronicle:
 
 def _how(end: Outcome, failure: BaseException | None) -> dict[str, str]:
     """How a driver ended, as its last line says it."""
-    if isinstance(failure, KeyboardInterrupt):  # a second signal, which did not wait
+    if isinstance(failure, KeyboardInterrupt | SystemExit):  # a signal that nobody waited for
         return {"how": "interrupted"}
     if failure is not None:
-        text = " ".join(str(failure).split())[:_REASON_CHARS]
+        text = brief(str(failure), _REASON_CHARS)
         reason = text if isinstance(failure, RunError) else f"{type(failure).__name__}: {text}"
         return {"how": "failed", "reason": reason}
     for how in ("complete", "interrupted", "paused"):

@@ -222,6 +222,7 @@ class _Driver:
             return
         else:
             self.num_unready = 0
+            self.chronicle.welcomed(worker.id, answer["host"], answer["node"])
             self.remains.note(worker.id, answer["node"])
             self.start_s = self.start_s or time.monotonic() - self.began
         self.feed(worker)

@@ -1,14 +1,18 @@
 """The log of one process of a run: JSON lines with the run, the episode and the seat that they are about.
 
 Invariant: a line for each fault and for each event of the cluster, none for an episode that went well; a log
-is bounded, its end is in it nevertheless, and one that cannot be written never hurts the run. It holds what
-the shards hold too: it is for `tail -f` and log collectors, and nothing is read back from it.
+is bounded, its end is in it nevertheless, and one that cannot be written never hurts the run: nothing is
+waited for, no link is followed, and a run's directory that is gone stays gone. It holds what the shards hold
+too: it is for `tail -f` and log collectors, and nothing is read back from it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +24,7 @@ from cogeval.schedule.designs import Slot
 
 FOLDER: Final = "logs"  # in the run's directory
 _MOST_LINES = 10_000  # of one process, beside its end; the shards have every fault
-_DETAIL_CHARS = 200
+_BRIEF_CHARS = 200
 
 
 class RunLog:
@@ -69,8 +73,7 @@ class RunLog:
         line = json.dumps({"time": time, "event": event, **self._who, **facts})
         with contextlib.suppress(OSError, ValueError):  # a full disk says so where it matters
             if self._file is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self._path.open("a", encoding="utf-8")
+                self._file = _opened(self._path)
             self._file.write(line + "\n")
             self._file.flush()
 
@@ -94,7 +97,7 @@ class RunLog:
                 attempt=attempt.attempt,
                 agent=names[attempt.seat],
                 fault=attempt.fault,
-                detail=(attempt.detail or "")[:_DETAIL_CHARS],
+                detail=brief(attempt.detail or ""),
                 think_s=round(attempt.think_s, 4),
                 queue_s=round(attempt.queue_s, 4),
             )
@@ -105,3 +108,41 @@ class RunLog:
             with contextlib.suppress(OSError):
                 self._file.close()
             self._file = None
+
+
+def brief(text: str, most: int = _BRIEF_CHARS) -> str:
+    """The beginning of a text in one line, cut behind a sentence, else behind a word.
+
+    Args:
+        text: what somebody else has to say; Ray says a page.
+        most: characters, those that say that something is left out included.
+    """
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    mark = " ..."
+    begun = line[: most - len(mark) + 1]  # one more: a blank there ends what is before it
+    for end in (begun.rfind(". ") + 1, begun.rfind(" ")):
+        if end > most // 4:
+            return begun[:end] + mark
+    return begun[:-1] + mark
+
+
+def _opened(path: Path) -> TextIO:
+    """A file to append to, which is made in a directory that is made too, but in no other one.
+
+    Raises:
+        OSError: there is something else, which might be waited for, or lead elsewhere.
+    """
+    with contextlib.suppress(FileExistsError):
+        path.parent.mkdir()
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY
+        file = os.open(path.name, flags, 0o666, dir_fd=folder)
+    finally:
+        os.close(folder)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "no regular file", str(path))
+    return os.fdopen(file, "a", encoding="utf-8")

@@ -24,6 +24,7 @@ from cogeval.agents.actor.build import options_of
 from cogeval.agents.actor.client import SeatClient, SeatClients
 from cogeval.agents.actor.messages import Replica
 from cogeval.agents.actor.options import ActorOptions
+from cogeval.cluster.logs import brief
 from cogeval.cluster.plan import RunPlan
 from cogeval.cluster.seat_actor import RemoteReplica, start_seat_actor
 from cogeval.cluster.seat_fit import Need
@@ -40,7 +41,6 @@ _MADE_S = 600.0  # that an agent may take to be made: it may load weights
 _LOOK_S = 0.5  # between two looks at how far they are
 _CLOSE_S = 2.0  # that agents may take to put their things away
 _NODE_LOST = "its node has died"  # in what Ray says of such an actor, which has no code for it
-_DETAIL_CHARS = 200  # of what Ray says, which goes on for a page
 
 
 class _Agent(msgspec.Struct, frozen=True):
@@ -204,7 +204,7 @@ class SeatPool:
     def _explain(self, agent: str, replica: str, error: RayActorError) -> None:
         """Tells why one is gone: of one that nobody else has missed, or that a worker could not reach."""
         why: HowLost = "node lost" if _NODE_LOST in str(error) else "died"
-        detail = _last_line(error).strip()[:_DETAIL_CHARS]
+        detail = brief(_last_line(error))
         if self._losses.explain(replica, why, detail):
             self._tell()
         elif replica in self._actors:

@@ -1,17 +1,38 @@
 """Ctrl-C and SIGTERM as a request to stop, which the driver looks at between two receipts.
 
-Invariant: the first signal asks, a second one interrupts at once; the handlers that were there
-before are back when the context ends.
+Invariant: the first signal asks, a second one interrupts at once; where nobody looks, the first one does. The
+handlers that were there before are back when the context ends.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """A context in which SIGTERM interrupts as Ctrl-C does, instead of ending the process without a word.
+
+    Only where nobody else has said what SIGTERM does, and in the main thread.
+    """
+    is_ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    )
+    if is_ours:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class StopRequest:

@@ -67,6 +67,9 @@ def test_each_driver_of_a_run_writes_its_start_and_its_end(tmp_path):
     assert ends[1]["reason"] == "no room"
     assert ends[2]["recorded"] == total
     assert starts[3]["missing"] == 0
+    ready = lines(run, "worker_started")
+    assert len({worker["started"] for worker in ready}) == len(ready)
+    assert 2 <= len(ready) <= 3  # the second driver may end before its worker is ready
 
 
 def test_a_seat_actor_that_is_killed_is_told_of_once(tmp_path):

@@ -134,6 +134,7 @@ def test_a_log_that_cannot_be_written_hurts_nobody(tmp_path: Path) -> None:
 
 def test_a_driver_keeps_what_went_wrong_and_counts_it(tmp_path: Path) -> None:
     sink = _Sink()
+    (tmp_path / "run-1").mkdir()
     chronicle = Chronicle(LocalPlace(tmp_path / "run-1"), sink)
     chronicle.note(Failed("w0", 3, "a full disk"))
     chronicle.note(Void(3, "a full disk"))

@@ -154,6 +154,63 @@ def test_a_rehearsal_says_how_far_it_is_and_what_to_type(tmp_path: Path) -> None
     ]
 
 
+def rehearse(folder, *words, says="", code=0, **variables):
+    """Calls jobs/local_nodes.sh with stand-ins; gives what it did, and the calls of cogeval."""
+    put(folder, "ray")
+    put(folder, "cogeval", says=says, code=code)
+    put(folder, "python", says="127.0.0.1:6379")
+    done, calls = run_with(folder, str(JOBS / "local_nodes.sh"), *words, NODES="1", **variables)
+    return done, [call for call in calls if call[0] == "cogeval"]
+
+
+def test_a_rehearsal_begins_a_run_of_that_name(tmp_path: Path) -> None:
+    other = '{"run_id": "ladder-70", "state": "complete"}'
+    _, calls = rehearse(tmp_path, "game=cogz", "run.root=my runs", says=other, RUN_ID="ladder-7")
+    assert calls[0] == ["cogeval", "status", "ladder-7", "run.root=my runs", "--json"]
+    config = composed(calls[1])
+    assert (config.run.id, config.run.root) == ("ladder-7", "my runs")
+    assert config.cluster.address == "127.0.0.1:6379"
+
+
+def test_a_rehearsal_goes_on_with_a_run_that_is_there(tmp_path: Path) -> None:
+    there = '{"run_id": "ladder-7", "state": "interrupted"}'
+    words = ("game=cogz", "run.root=runs", "--quiet")
+    done, calls = rehearse(tmp_path, *words, says=there, RUN_ID="ladder-7")
+    assert done.returncode == 0
+    assert calls[1] == [
+        "cogeval", "resume", "ladder-7", "run.root=runs", "cluster.address=127.0.0.1:6379", "--quiet",
+    ]  # fmt: skip
+    read_arguments(VERBS["resume"], calls[1][2:])
+
+
+def test_a_rehearsal_whose_run_is_killed_says_how_to_go_on_in_lines_of_its_own(tmp_path: Path) -> None:
+    put(tmp_path, "ray")
+    put(tmp_path, "python", says="127.0.0.1:6379")
+    (tmp_path / "cogeval").write_text(
+        "#!/bin/sh\n"
+        'if [ "$1" = status ]; then echo \'{"run_id": "mine-1"}\'; exit; fi\n'
+        "printf 'slow 651' >&2\n"  # a progress that is redrawn in its line
+        "kill -KILL $$\n"
+    )
+    (tmp_path / "cogeval").chmod(0o755)
+    done, _ = run_with(tmp_path, str(JOBS / "local_nodes.sh"), "run.root=my runs", NODES="1")
+    assert done.returncode == 137
+    told = done.stderr[done.stderr.index("slow 651") :].splitlines()
+    assert told == [
+        "slow 651",
+        "local_nodes.sh: the run was ended by signal 9; what had ended of it is kept, go on with one of:",
+        r"local_nodes.sh:   RUN_ID=mine-1 jobs/local_nodes.sh run.root=my\ runs",
+        r"local_nodes.sh:   cogeval resume mine-1 run.root=my\ runs cluster.address=null",
+    ]
+
+
+@pytest.mark.parametrize("code", [0, 1, 3, 130, 141])
+def test_a_rehearsal_ends_as_its_run_which_has_said_itself_how_it_ended(tmp_path: Path, code: int) -> None:
+    done, _ = rehearse(tmp_path, code=code)
+    assert done.returncode == code
+    assert "signal" not in done.stderr
+
+
 def test_a_node_that_does_not_start_is_tried_twice(tmp_path: Path) -> None:
     put(tmp_path, "ray")
     put(tmp_path, "cogeval")
