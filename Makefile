@@ -28,7 +28,7 @@ run: $(READY) ## Play a first ladder: three Cogchemists baselines, 200 seeds, ev
 	@$(BIN)/cogeval run experiment=first_ladder
 
 test: $(READY) ## Pass every test
-	@$(BIN)/python -m pytest -n auto --dist loadfile
+	@$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 test-llm: $(READY) $(LLM_READY) ## Play with a real model on this machine (builds its server once: ten minutes)
 	@$(BIN)/python tests/llm_real/run.py --python $(LLM_VENV)/bin/python

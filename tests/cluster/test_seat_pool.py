@@ -132,7 +132,7 @@ WORKER_DIED = "The actor is dead because its worker process has died. Worker exi
     [
         (NODE_DIED, "node lost", "the actor's node was terminated unexpectedly"),
         (WORKER_DIED, "died", WORKER_DIED),
-        ("page " * 100, "died", ("page " * 100)[:200]),
+        ("page " * 100, "died", "page " * 39 + "..."),
     ],
 )
 @pytest.mark.parametrize("is_missed_first", [False, True])
