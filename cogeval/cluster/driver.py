@@ -299,7 +299,8 @@ class _Driver:
         if node_id is not None and self.grounds.is_doubtful(node_id):
             self.refuse(worker, node_id, f"node {node_id[:8]}: a worker died as it started: {why}")
             return
-        self.num_unready += is_own
+        # Where nobody can play, a mishap may be the driver's own node that the cluster takes for dead.
+        self.num_unready += is_own or not any(other.ready for other in self.crew)
         if not isinstance(error, RayActorError):
             self.fatal = self.fatal or f"worker {worker.id} failed: {why}"
         elif self.num_unready >= _START_ATTEMPTS:

@@ -156,7 +156,7 @@ def test_a_signal_stops_cleanly_and_the_rest_is_played_later(tmp_path):
 def test_a_full_disk_stops_the_run_with_what_is_committed_intact(tmp_path):
     mark = tmp_path / "full"
     agents = {"greedy": {"_target_": "misbehaving_agents.FillsTheDisk", "mark": str(mark)}}
-    run, plan = new_run(tmp_path, agents, schedule={"blocks": 3000}, store={"shard_mb": 0.05})
+    run, plan = new_run(tmp_path, agents, schedule={"blocks": 1000}, store={"shard_mb": 0.05})
 
     def fill(progress):
         if progress.recorded and not mark.exists():
@@ -170,7 +170,7 @@ def test_a_full_disk_stops_the_run_with_what_is_committed_intact(tmp_path):
     mark.unlink()
     outcome = drive(plan, run, TWO)
     assert outcome.complete
-    assert outcome.progress.recorded == 3000
+    assert outcome.progress.recorded == 1000
     assert check_run(run) == []
 
 
