@@ -9,7 +9,7 @@ from typing import Final
 
 from cogeval.cli.app import one_line
 from cogeval.errors import RunError
-from cogeval.store.roots import MANIFEST
+from cogeval.store.roots import MANIFEST, check_there
 from cogeval.store.run import RunDir
 
 _TO_FILL: Final = "`cogeval resume`"  # how those say it who do not know how the run is called
@@ -63,11 +63,9 @@ def failed(error: Exception, run: RunDir, command: str, where: str) -> RunError 
 
 def is_gone(run: RunDir) -> bool:
     """Whether a run that was there, in a directory, is there no more."""
-    if run.place.path is None:
-        return False
     try:
-        (run.place.path / MANIFEST).stat()
-    except (FileNotFoundError, NotADirectoryError):
+        check_there(run.place, MANIFEST)
+    except RunError:
         return True
     except OSError:  # it cannot be looked at, which is another trouble
         return False

@@ -35,7 +35,8 @@ class Chronicle:
 
     def __init__(self, run: Place, sink: Sink) -> None:
         self._run = run
-        self._log = RunLog(log_path(run, spool_of(run), "driver"), run.name, "driver")
+        self._spool = spool_of(run)
+        self._log = RunLog(log_path(run, self._spool, "driver"), run.name, "driver")
         self._sink = sink
         self._began = time.monotonic()
         self._has_started = False
@@ -83,7 +84,7 @@ class Chronicle:
         if self._run.path is not None:
             return
         try:
-            make_spool(spool_of(self._run))
+            make_spool(self._spool)
         except RunError:  # whoever has to write a shard there says so
             self._log.close()
             self._log = RunLog(None, self._run.name, "driver")

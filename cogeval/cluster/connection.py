@@ -22,13 +22,13 @@ import ray
 from ray.exceptions import AuthenticationError
 
 from cogeval.cluster.lifeline import Lifeline
+from cogeval.cluster.nodes import living_nodes
 from cogeval.cluster.plan import ClusterOptions
 from cogeval.cluster.seat_fit import (
     Need,
     Node,
     check_each,
     fitting_workers,
-    node_of,
     own_cpus,
     this_machine,
 )
@@ -163,7 +163,7 @@ def _fitting(options: ClusterOptions, needs: Sequence[Need]) -> int:
 
 
 def _nodes() -> list[Node]:
-    return [node_of(n["NodeManagerAddress"], n["Resources"]) for n in ray.nodes() if n["Alive"]]
+    return list(living_nodes().values())
 
 
 def _remove_abandoned(parent: Path) -> None:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
 import ray
 from ray import cloudpickle
 from ray.actor import ActorHandle
@@ -27,7 +26,6 @@ class Crew:
 
     Args:
         plan: the run.
-        token: a file of the run's directory that workers must see; None: they need not.
         generation: begins the ids of this driver's workers.
         grounds: where they may be.
         books: the run's `QuotaActor`; None: nobody limits its agents.
@@ -37,15 +35,13 @@ class Crew:
     def __init__(
         self,
         plan: RunPlan,
-        token: str | None,
         generation: str,
         grounds: Grounds,
         books: ActorHandle | None,
         pool: ActorHandle | None,
     ) -> None:
         self._plan = plan
-        self._token = token
-        self._pickled_plan = ray.put(cloudpickle.dumps(msgspec.structs.replace(plan, token=token)))
+        self._pickled_plan = ray.put(cloudpickle.dumps(plan))
         self._generation = generation
         self._grounds = grounds
         self._books = books
@@ -95,7 +91,7 @@ class Crew:
         Returns:
             What is wrong with its node; None: nothing.
         """
-        wrong = complaint(hello, place_at(self._plan.run_path), self._token)
+        wrong = complaint(hello, place_at(self._plan.run_path), self._plan.token)
         if wrong is None:
             worker.ready = True
             self._grounds.trust(hello["node"])

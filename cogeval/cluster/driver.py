@@ -11,15 +11,17 @@ import secrets
 import time
 from collections.abc import Iterable, Sequence
 
+import msgspec
 import ray
 from ray.exceptions import RayActorError, RayError
 
 from cogeval.cluster.chronicle import Chronicle
 from cogeval.cluster.connection import connected, lifeline
 from cogeval.cluster.crew import Crew
+from cogeval.cluster.deaths import is_mishap, last_line, node_of_actor
 from cogeval.cluster.grounds import Grounds
 from cogeval.cluster.lifeline import Lifeline
-from cogeval.cluster.nodes import alive, check_nodes, is_mishap, node_of_actor
+from cogeval.cluster.nodes import alive, check_nodes
 from cogeval.cluster.plan import ClusterOptions, Receipt, RunPlan
 from cogeval.cluster.progress import Observer, Outcome, Progress
 from cogeval.cluster.purse import Purse
@@ -29,7 +31,7 @@ from cogeval.cluster.seat_pool import Loss
 from cogeval.cluster.seat_pool_actor import RunSeats
 from cogeval.cluster.signals import StopRequest
 from cogeval.cluster.tally import Tally
-from cogeval.cluster.workers import Pace, Patience, Worker, last_line
+from cogeval.cluster.workers import Pace, Patience, Worker
 from cogeval.errors import RunError
 from cogeval.schedule.ledger import Ledger
 from cogeval.schedule.log import attempts_from_log, log_entry
@@ -91,7 +93,8 @@ def drive(plan: RunPlan, run: RunDir, options: ClusterOptions, observers: Sequen
                 stop.take_over()  # Ray has installed its own handlers
                 if options.address is not None:
                     check_nodes(run.place)
-                    driver.token = stack.enter_context(lasting_token(run.place))
+                    token = stack.enter_context(lasting_token(run.place))
+                    driver.plan = msgspec.structs.replace(plan, token=token)
                 grows = options.address is not None and options.workers is None
                 driver.grounds = Grounds(num_workers, plan.seat_needs, alive(), grows=grows)
                 stack.enter_context(driver.grounds)
@@ -114,7 +117,6 @@ class _Driver:
         self.shards: dict[str, SealedShard] = {}  # sealed, awaiting their commands
         self.crew: Crew
         self.grounds: Grounds
-        self.token: str | None = None  # a file that every worker must see; None: they are here, or need none
         self.refused: list[str] = []  # nodes that joined and may not play, and why
         self.tally = Tally.empty(len(plan.agents))
         self.complete = self.ended = self.stopping = self.paused = False
@@ -162,7 +164,7 @@ class _Driver:
         if plan.seat_needs:
             self.seats = RunSeats(plan, name)
         pool = None if self.seats is None else self.seats.actor
-        self.crew = Crew(plan, self.token, self.generation, self.grounds, self.purse.books, pool)
+        self.crew = Crew(plan, self.generation, self.grounds, self.purse.books, pool)
         try:
             if self.seats is not None:
                 self.seats.wait(plan.seat_needs, lambda: self.stop.requested or bool(line.trouble))

@@ -10,18 +10,12 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 
-import ray
-
-from cogeval.cluster.seat_fit import Need, Node, fitting_workers, node_of
+from cogeval.cluster.nodes import living_nodes
+from cogeval.cluster.seat_fit import Need, Node, fitting_workers
 from cogeval.errors import InputError
 
 _LOOK_S = 2.0  # between two looks at the nodes
 _END_S = 2.0  # longest wait for the thread when all is over
-
-
-def living_nodes() -> dict[str, Node]:
-    """Node id -> what it has, of every node of the cluster that lives."""
-    return {n["NodeID"]: node_of(n["NodeManagerAddress"], n["Resources"]) for n in ray.nodes() if n["Alive"]}
 
 
 class Grounds:

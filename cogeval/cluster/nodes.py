@@ -13,13 +13,12 @@ from typing import Any
 
 import ray
 from ray import cloudpickle
-from ray.actor import ActorHandle
-from ray.exceptions import ActorUnavailableError, GetTimeoutError, RayError
+from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cogeval import __version__
 from cogeval.cluster import node_facts
-from cogeval.cluster.lifeline import Lifeline
+from cogeval.cluster.seat_fit import Node, node_of
 from cogeval.errors import InputError
 from cogeval.store.places import Place
 from cogeval.store.probe import answer, probe
@@ -27,40 +26,22 @@ from cogeval.store.recover import recover
 from cogeval.store.shards import SealedShard
 
 _LOOK_S = 60.0  # longest wait for all nodes' facts: each starts a process
-_NODE_LOST = ("node has died", "node was terminated", "never ran")  # so Ray words it, without a code
 _RECOVER_S = 120.0  # and for what a node has to seal and send
+
+
+def living_nodes() -> dict[str, Node]:
+    """Node id -> what it has, of every node of the cluster that lives."""
+    return {n["NodeID"]: node_of(n["NodeManagerAddress"], n["Resources"]) for n in ray.nodes() if n["Alive"]}
 
 
 def alive() -> dict[str, str]:
     """Node id -> address of every node of the cluster that lives."""
-    return {node["NodeID"]: node["NodeManagerAddress"] for node in ray.nodes() if node["Alive"]}
+    return {node_id: node.name for node_id, node in living_nodes().items()}
 
 
 def own_node() -> str:
     """Id of the node that this driver is on."""
     return str(ray.get_runtime_context().get_node_id())
-
-
-def node_of_actor(actor: ActorHandle, line: Lifeline) -> str | None:
-    """Id of the node that an actor is, or was, on; None: it never was on one, or nobody knows.
-
-    Args:
-        actor: alive or dead.
-        line: tells whether the cluster can be asked.
-    """
-    try:
-        if not line.look():
-            return None
-        # Ray has no public name for it without a dashboard.
-        node_id = str(ray._private.state.actors(actor._actor_id.hex())["Address"]["NodeID"])
-    except Exception:  # noqa: BLE001 - private names come and go: then nobody knows
-        return None
-    return None if set(node_id) <= {"f"} else node_id
-
-
-def is_mishap(error: BaseException) -> bool:
-    """True when a worker went with its node, or cannot be reached: what it played need not be the cause."""
-    return isinstance(error, ActorUnavailableError) or any(words in str(error) for words in _NODE_LOST)
 
 
 def check_nodes(place: Place) -> None:

@@ -24,6 +24,7 @@ from cogeval.agents.actor.build import options_of
 from cogeval.agents.actor.client import SeatClient, SeatClients
 from cogeval.agents.actor.messages import Replica
 from cogeval.agents.actor.options import ActorOptions
+from cogeval.cluster.deaths import last_line, went_with_node
 from cogeval.cluster.logs import brief
 from cogeval.cluster.plan import RunPlan
 from cogeval.cluster.seat_actor import RemoteReplica, start_seat_actor
@@ -40,7 +41,6 @@ _ROOM_S = 60.0  # in which at least one of those that wait for room must find it
 _MADE_S = 600.0  # that an agent may take to be made: it may load weights
 _LOOK_S = 0.5  # between two looks at how far they are
 _CLOSE_S = 2.0  # that agents may take to put their things away
-_NODE_LOST = "its node has died"  # in what Ray says of such an actor, which has no code for it
 
 
 class _Agent(msgspec.Struct, frozen=True):
@@ -184,10 +184,10 @@ class SeatPool:
             await actor.alive.remote()
         except RayActorError as error:
             self._explain(agent, replica, error)
-            self._lose(agent, replica, f"they die as they start: {_last_line(error)}")
+            self._lose(agent, replica, f"they die as they start: {last_line(error)}")
         except RayError as error:
             self._unplaced.discard(replica)
-            self._rosters[agent].fail(_last_line(error))
+            self._rosters[agent].fail(last_line(error))
             self._tell()
 
     def _lose(self, agent: str, replica: str, why: str) -> None:
@@ -203,8 +203,8 @@ class SeatPool:
 
     def _explain(self, agent: str, replica: str, error: RayActorError) -> None:
         """Tells why one is gone: of one that nobody else has missed, or that a worker could not reach."""
-        why: HowLost = "node lost" if _NODE_LOST in str(error) else "died"
-        detail = brief(_last_line(error))
+        why: HowLost = "node lost" if went_with_node(error) else "died"
+        detail = brief(last_line(error))
         if self._losses.explain(replica, why, detail):
             self._tell()
         elif replica in self._actors:
@@ -218,10 +218,6 @@ class SeatPool:
 async def _heard(call: Any) -> None:
     with contextlib.suppress(RayError):
         await call
-
-
-def _last_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
 
 
 class RunSeats:
@@ -302,7 +298,7 @@ class RunSeats:
         try:
             why: str = ray.get(self._trouble)
         except RayError as error:
-            what = _last_line(error).split(". ")[0][:200]  # Ray goes on for a page
+            what = last_line(error).split(". ")[0][:200]  # Ray goes on for a page
             return f"the pool of seat actors is lost ({what}); `cogeval resume` plays the rest"
         return why
 

@@ -182,8 +182,3 @@ def complaint(hello: Mapping[str, Any], place: Place, token: str | None) -> str 
             "or an object store with run.root=DIR_OR_URI"
         )
     return None
-
-
-def last_line(error: BaseException) -> str:
-    """The last line of an error's text: Ray puts the cause there, beneath its own traceback."""
-    return str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__

@@ -313,7 +313,6 @@ class SeatClient:
 
     def _bury(self, lane: Lane, *, counts: bool) -> None:
         lane.is_lost = True
-        self._stop_asking(lane)
         is_few = sum(not asked.is_alone for asked in lane.in_flight.values()) <= FEW
         for asked in lane.in_flight.values():
             if asked.survive(counts=counts, is_suspect=is_few):
