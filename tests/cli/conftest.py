@@ -20,6 +20,7 @@ from cogeval.core.episode import play
 from cogeval.store.run import RunDir
 from cogeval.store.write import ShardWriter
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "store"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import reproduced_runs

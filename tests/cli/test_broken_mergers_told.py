@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from broken_files import DAMAGES
 
 from cogeval.cli.recorded import num_missing, read_run
 from cogeval.store.compact import compact
@@ -13,17 +13,7 @@ from cogeval.store.recover import recover
 from cogeval.store.run import RunDir
 
 
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-100])
-
-
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
-@pytest.fixture(params=[truncate, flip, Path.unlink], ids=["truncated", "flipped", "missing"])
+@pytest.fixture(params=DAMAGES)
 def broken(make_run: Callable[[], RunDir], request: pytest.FixtureRequest) -> RunDir:
     """A run of two shards and the one that they were merged into, whose episodes are damaged."""
     run = make_run()

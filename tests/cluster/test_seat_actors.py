@@ -54,6 +54,17 @@ def faults(run):
     return [fault for fault in column(read_tables(run).decisions, "fault") if fault is not None]
 
 
+def worst_run(root, name, *, one_in, worst, blocks):
+    """A run of an agent that does its worst now and then: the run, its outcome, and the seeds of that."""
+    log = root / "log"
+    log.mkdir()
+    agents = pool(name, deterministic=False, log=str(log), one_in=one_in, worst=worst)
+    run, plan = new_run(root, agents, schedule={"blocks": blocks}, deadlines=SHORT)
+    outcome = drive(plan, run, ONE)
+    assert outcome.complete
+    return run, outcome, worst_seeds(log)
+
+
 def test_an_agent_decides_the_same_in_seat_actors_and_beside_its_episodes(tmp_path):
     run, plan = new_run(tmp_path / "actor", pool("Counts"), schedule={"blocks": 20})
     outcome = drive(plan, run, ONE)
@@ -86,12 +97,7 @@ def test_a_seat_actor_killed_in_mid_run_costs_nothing(tmp_path):
 
 @pytest.mark.parametrize("worst", ["sleep", "loop", "regex", "ctypes"])
 def test_a_hang_costs_its_own_seat_only_and_within_its_deadline(tmp_path, worst):
-    log = tmp_path / "log"
-    log.mkdir()
-    hangs = pool("SometimesWorst", deterministic=False, log=str(log), one_in=100, worst=worst)
-    run, plan = new_run(tmp_path, hangs, schedule={"blocks": 8}, deadlines=SHORT)
-    assert drive(plan, run, ONE).complete
-    hung = worst_seeds(log)
+    run, _, hung = worst_run(tmp_path, "SometimesWorst", one_in=100, worst=worst, blocks=8)
     decisions = read_tables(run).decisions
     assert faults(run) == ["timeout"] * len(set(hung))
     # What hangs beside a living event loop is known at once, and not asked again. What keeps a whole process
@@ -105,25 +111,14 @@ def test_a_hang_costs_its_own_seat_only_and_within_its_deadline(tmp_path, worst)
 
 @pytest.mark.parametrize("worst", ["sleep", "loop"])
 def test_a_coroutine_that_keeps_the_event_loop_is_known_at_once(tmp_path, worst):
-    log = tmp_path / "log"
-    log.mkdir()
-    blocks = pool("SometimesBlocks", deterministic=False, log=str(log), one_in=100, worst=worst)
-    run, plan = new_run(tmp_path, blocks, schedule={"blocks": 8}, deadlines=SHORT)
-    assert drive(plan, run, ONE).complete
-    hung = worst_seeds(log)
+    run, _, hung = worst_run(tmp_path, "SometimesBlocks", one_in=100, worst=worst, blocks=8)
     assert faults(run) == ["timeout"] * len(set(hung))
     assert 0 < len(hung) <= len(set(hung)) + 1  # on a machine that is busy itself, one may be asked again
 
 
 def test_a_decision_that_ends_its_process_is_blamed_after_two_and_the_others_lose_nothing(tmp_path):
-    log = tmp_path / "log"
-    log.mkdir()
-    kills = pool("SometimesWorst", deterministic=False, log=str(log), one_in=150, worst="exit")
-    run, plan = new_run(tmp_path, kills, schedule={"blocks": 10}, deadlines=SHORT)
-    outcome = drive(plan, run, ONE)
-    assert outcome.complete
+    run, outcome, deaths = worst_run(tmp_path, "SometimesWorst", one_in=150, worst="exit", blocks=10)
     assert outcome.progress.num_lost_workers == outcome.progress.void == 0
-    deaths = worst_seeds(log)
     assert 0 < len(faults(run)) == len(set(deaths))
     assert all(deaths.count(seed) >= 2 for seed in deaths)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from broken_files import DAMAGES, flip, truncate
 from store_made import write_shard
 
 from cogeval.core.ranges import from_ranges
@@ -38,16 +39,6 @@ def kept(run: RunDir) -> Callable[[], None]:
     return lambda: [path.write_bytes(data) for path, data in files.items()] and None
 
 
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-100])
-
-
-def flip(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-
-
 def file_of(run: RunDir, shard_id: str, table: str = "episodes") -> Path:
     return run.shards_path / file_name(shard_id, table)
 
@@ -64,9 +55,7 @@ def read(run: RunDir) -> list[int]:
     return sorted(read_tables(run, ("episodes",)).episodes["index"].to_pylist())
 
 
-damages = pytest.mark.parametrize(
-    "damage", [truncate, flip, Path.unlink], ids=["truncated", "flipped", "missing"]
-)
+damages = pytest.mark.parametrize("damage", DAMAGES)
 
 
 @damages
